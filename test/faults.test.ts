@@ -7,7 +7,7 @@ import { openWorld, type OpenWorld } from "./faults/Series.ts"
  * A few rounds of the crash test, with little load and, because a machine may be busy with other work, twelve times the time
  * between deliveries; `npm run test:faults` is the whole of it.
  */
-describe("a gateway whose processes are killed", () => {
+describe("Gateway whose processes are killed", () => {
   let opened: OpenWorld
 
   beforeAll(async () => {
@@ -18,7 +18,7 @@ describe("a gateway whose processes are killed", () => {
     expect(await opened.close()).toEqual([])
   }, 90_000)
 
-  it.for(shortForm)("keeps its promises: $name", { timeout: 300_000 }, async (fault) => {
+  it.for(shortForm)("The gateway loses and repeats nothing after $name", { timeout: 300_000 }, async (fault) => {
     const { figures, findings } = await hold(opened.world, fault)
     expect(findings.lines).toEqual([])
     expect(figures?.acknowledged).toBeGreaterThan(0)

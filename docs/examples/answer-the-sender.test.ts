@@ -1,7 +1,7 @@
 import { expect } from "vitest"
 import { it } from "../../test/support/it.ts"
 
-it("answers with what the sender expects, made of what it sent", async ({ gateway }) => {
+it("A source answers each sender with a custom response made from its request", async ({ gateway }) => {
   const source = await gateway.api("PUT", "/sources", {
     name: "chat",
     config: {

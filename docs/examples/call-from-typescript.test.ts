@@ -6,7 +6,7 @@ import { Api } from "../../packages/api/src/contract/Api.ts"
 import { Authorization } from "../../packages/api/src/contract/Authorization.ts"
 import { it } from "../../test/support/it.ts"
 
-it("calls the control API with the client that is derived from its contract", async ({ gateway }) => {
+it("A TypeScript client derived from the contract calls the control API", async ({ gateway }) => {
   const withKey = HttpApiMiddleware.layerClient(Authorization, ({ next, request }) =>
     next(HttpClientRequest.bearerToken(request, gateway.key))
   )

@@ -1,7 +1,7 @@
 import { expect } from "vitest"
 import { it } from "../../test/support/it.ts"
 
-it("delivers a webhook, and tells what became of it", async ({ gateway, target }) => {
+it("A webhook is delivered, and its trace shows the successful attempt", async ({ gateway, target }) => {
   // Where webhooks come in, where they go, and what connects the two.
   const source = await gateway.api("PUT", "/sources", { name: "shop" })
   const destination = await gateway.api("PUT", "/destinations", {

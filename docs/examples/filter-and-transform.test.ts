@@ -1,7 +1,7 @@
 import { expect } from "vitest"
 import { it } from "../../test/support/it.ts"
 
-it("delivers only paid orders, with their total", async ({ gateway, target }) => {
+it("Only paid orders are delivered, and each contains its total", async ({ gateway, target }) => {
   const transformation = await gateway.api("PUT", "/transformations", {
     name: "order-total",
     env: { CURRENCY: "EUR" },

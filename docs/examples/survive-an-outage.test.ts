@@ -1,7 +1,10 @@
 import { expect } from "vitest"
 import { it } from "../../test/support/it.ts"
 
-it("retries what failed, holds what comes while paused, and delivers again by hand", async ({ gateway, target }) => {
+it("Failed deliveries are retried, a pause holds events, and an event can be retried by hand", async ({
+  gateway,
+  target
+}) => {
   const { connection, source } = await gateway.route(target, {
     rules: [{ type: "retry", strategy: "linear", interval: 1_000, count: 3 }]
   })

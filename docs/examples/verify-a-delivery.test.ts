@@ -2,10 +2,7 @@ import { Webhook } from "standardwebhooks"
 import { expect } from "vitest"
 import { it } from "../../test/support/it.ts"
 
-it("signs deliveries so that a target can check them with the Standard Webhooks library", async ({
-  gateway,
-  target
-}) => {
+it("The Standard Webhooks library verifies the signature of a delivery", async ({ gateway, target }) => {
   const { source } = await gateway.route(target, { destination: { auth_type: "SERVICE_SIGNATURE" } })
   await fetch(source.url, { method: "POST", body: '{"order":1}' })
 

@@ -2,7 +2,7 @@ import { Stripe } from "stripe"
 import { expect } from "vitest"
 import { it } from "../../test/support/it.ts"
 
-it("accepts what Stripe signed, and keeps what somebody forged, rejected", async ({ gateway }) => {
+it("A Stripe source accepts genuine requests and stores forged ones as rejected", async ({ gateway }) => {
   const secret = "whsec_from_the_stripe_dashboard"
   const source = await gateway.api("PUT", "/sources", {
     name: "payments",

@@ -208,22 +208,22 @@ const impurities = (sources: ReadonlyArray<Source>): ReadonlyArray<string> =>
     ]
   })
 
-describe("the layers", () => {
-  it("name every package", () => {
+describe("Package layers", () => {
+  it("The list of layers names every package", () => {
     expect(folders).toEqual(Object.keys(layers).toSorted())
   })
 
-  it.each(folders)("%s imports only what lies below it", (folder) => {
+  it.each(folders)("Package %s imports only packages of lower layers", (folder) => {
     const sources = sourcesIn(folder)
     expect(sources.flatMap(({ imports }) => imports).length).toBeGreaterThan(0)
     expect(violations(folder, sources)).toEqual([])
   })
 
-  it.each(pure)("%s computes and does nothing else", (folder) => {
+  it.each(pure)("Pure package %s has no side effects", (folder) => {
     expect(impurities(sourcesIn(folder))).toEqual([])
   })
 
-  it("let nobody reach out who does not", () => {
+  it("The list of permitted side effects has no unused entry", () => {
     const idle = pure
       .flatMap(sourcesIn)
       .filter(({ code, file }) => file in letReach && !reaching.test(code))
@@ -231,7 +231,7 @@ describe("the layers", () => {
     expect(idle).toEqual([])
   })
 
-  it("are seen to be broken", () => {
+  it("The layer rules detect violations", () => {
     const bad = sourceOf(
       "packages/rules/src/Bad.ts",
       [

@@ -70,13 +70,13 @@ const manifestOf = (folder: string): string => {
  * `exports` are the modules that other packages import, no more; `dependencies` are what the sources import, no less. A
  * difference fails with the lines to add and to remove, and `npm test -- test/architecture -u` writes them.
  */
-describe("the manifest, which -u writes,", () => {
-  it.each(own)("of %s says what is imported from it, and by it", async (folder) => {
+describe("Package manifests, which -u writes", () => {
+  it.each(own)("The manifest of %s lists what is imported from it and what it imports", async (folder) => {
     await expect(manifestOf(folder)).toMatchFileSnapshot(join(root, folder, "package.json"))
   })
 
   it.each(published)(
-    "of %s, which is published, names the libraries that it imports, and none of this project",
+    "The published manifest of %s lists the libraries that it imports, and no package of the project",
     (folder) => {
       const used = sourcesIn(folder).flatMap(({ imports }) => imports.flatMap(({ from }) => libraryOf(from) ?? []))
       expect(Object.keys(manifestIn(folder).dependencies ?? {})).toEqual([...new Set(used)].toSorted())
@@ -85,7 +85,7 @@ describe("the manifest, which -u writes,", () => {
     }
   )
 
-  it("is what was locked; `npm install --package-lock-only` brings the lock file up to it", () => {
+  it("The lock file matches the manifests (`npm install --package-lock-only` updates it)", () => {
     const { packages } = JSON.parse(read("package-lock.json")) as {
       readonly packages: Record<string, Partial<Manifest>>
     }
@@ -94,7 +94,7 @@ describe("the manifest, which -u writes,", () => {
     }
   })
 
-  it("of the project has the libraries that run, and no others, as its dependencies", () => {
+  it("The dependencies of the project are exactly the libraries that run", () => {
     const used = imports.flatMap(({ from }) => libraryOf(from) ?? [])
     expect(Object.keys(versions).toSorted()).toEqual([...new Set(used)].toSorted())
   })

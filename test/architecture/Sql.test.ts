@@ -37,20 +37,20 @@ const faults = ({ code, file, imports }: Source): ReadonlyArray<string> => {
 const elsewhere = folders.filter((folder) => ![home, ownServer, foreignServers].includes(folder)).flatMap(sourcesIn)
 
 describe("SQL", () => {
-  it(`stands in ${home} alone`, () => {
+  it(`SQL is written only in ${home}`, () => {
     expect(elsewhere.filter(({ file }) => !notYet.has(file)).flatMap(faults)).toEqual([])
   })
 
-  it("has no exception that nobody needs", () => {
+  it("The exceptions of the SQL rule are all needed", () => {
     const needed = new Set(elsewhere.filter((source) => faults(source).length > 0).map(({ file }) => file))
     expect([...notYet].filter((file) => !needed.has(file))).toEqual([])
   })
 
-  it("is seen at home, and so would be elsewhere", () => {
+  it("The SQL rule recognizes SQL in the storage package", () => {
     expect(sourcesIn(home).filter((source) => faults(source).length === 3).length).toBeGreaterThan(20)
   })
 
-  it("is seen in each of its forms", () => {
+  it("The SQL rule recognizes every form of SQL", () => {
     const found = (text: string) => faults(sourceOf("Bad.ts", text)).map((fault) => fault.replace("Bad.ts ", ""))
     expect(found('import type { SqlError } from "effect/sql"')).toEqual([])
     expect(found('import { SqlError } from "effect/sql"')).toEqual(["imports effect/sql"])

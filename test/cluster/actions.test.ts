@@ -43,8 +43,11 @@ const calling = async (gateways: Gateways<"a" | "b">, origin: string) => {
 const keysOf = ({ received }: Target): ReadonlySet<unknown> =>
   new Set(received.map(({ headers }) => headers["idempotency-key"]))
 
-describe("a saved action's limit", () => {
-  it("is that of all processes together, also when one of them is killed", async ({ onTestFinished, running }) => {
+describe("Rate limit of a saved action", () => {
+  it("A saved action's rate limit holds for all processes together, also when one is killed", async ({
+    onTestFinished,
+    running
+  }) => {
     const gateways: Gateways<"a" | "b"> = await running({ a: "all", b: "all" })
     const target = await Target.start()
     onTestFinished(() => target.close())

@@ -8,16 +8,16 @@ import { waitUntil } from "../support/Waiting.ts"
 
 /** Bulk operations whose runners are killed amid them: nothing is left out, and nothing is repeated. */
 
-type Name = "a" | "b" | "door"
+type Name = "a" | "b" | "edge"
 type Of = "requests" | "events"
 
 const sum = 2_000
 
 /** So many requests of a source that were rejected, and as many whose event has failed. */
 const seed = async (gateways: Gateways<Name>, origin: string) => {
-  const source = await gateways.api("door", "POST", "/sources", { name: "bulk" })
-  const destination = await gateways.api("door", "POST", "/destinations", { name: "bulk", config: { url: origin } })
-  const connection = await gateways.api("door", "POST", "/connections", {
+  const source = await gateways.api("edge", "POST", "/sources", { name: "bulk" })
+  const destination = await gateways.api("edge", "POST", "/destinations", { name: "bulk", config: { url: origin } })
+  const connection = await gateways.api("edge", "POST", "/connections", {
     name: "bulk",
     source_id: source.id,
     destination_id: destination.id
@@ -50,13 +50,13 @@ const stateOf = async (gateways: Gateways<Name>, of: Of, id: string): Promise<Bu
   return rows[0] as unknown as BulkOperation
 }
 
-describe("a runner killed amid bulk operations", () => {
-  it("leaves nothing out and repeats nothing", async ({ running, target }) => {
-    const gateways = await running({ a: "runner", b: "runner", door: "edge" })
+describe("Bulk operations after a runner is killed", () => {
+  it("Bulk operations omit and repeat nothing when a runner is killed", async ({ running, target }) => {
+    const gateways = await running({ a: "runner", b: "runner", edge: "edge" })
     await waitUntil("both runners hold shards", async () => (await gateways.readiness("b")).shards > 0)
     const source = await seed(gateways, target.origin)
     const create = async (of: Of, status: string) => {
-      const { body } = await gateways.call("door", "POST", `/v1/${of}/bulk_operations`, {
+      const { body } = await gateways.call("edge", "POST", `/v1/${of}/bulk_operations`, {
         headers: { authorization: "Bearer gwk_cluster_test_key", "content-type": "application/json" },
         body: JSON.stringify({ source_id: source, status })
       })

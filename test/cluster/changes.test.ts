@@ -2,7 +2,7 @@ import { expect } from "vitest"
 import { it } from "../support/it.ts"
 import { runChanges } from "./ChangeRun.ts"
 
-it("a change that has returned holds for every request sent after it, on both processes", async ({ running }) => {
+it("A committed change applies to every later request on both processes", async ({ running }) => {
   const gateways = await running({ a: "all", b: "all" })
   const report = await runChanges(gateways, 60)
   expect(report.violations).toEqual([])

@@ -12,8 +12,8 @@ const code = `addHandler("transform", (request) => {
   return { ...request, body: { ...request.body, transformed: true } }
 })`
 
-describe("somebody who follows events", () => {
-  it("gets every event exactly once, in the order in which any other follower gets them", async ({
+describe("Event feed", () => {
+  it("Each reader of the event feed gets every event exactly once and in the same order", async ({
     running,
     target
   }) => {

@@ -8,7 +8,7 @@ type Processes = Gateways<"all" | "edge">
 
 const running = { all: "all", edge: "edge" } as const
 
-it("a call with a key that comes to two processes at once is carried out once, and both answer the same", async ({
+it("An idempotent call that reaches two processes at once is executed once, and both answer the same", async ({
   running: start
 }) => {
   const gateways: Processes = await start(running)

@@ -5,9 +5,9 @@ import { sleep, waitUntil } from "../support/Waiting.ts"
 
 type Name = "owner" | "left" | "right"
 const roles = { owner: "runner", left: "edge", right: "edge" } as const
-const doors = ["left", "right"] as const
+const edges = ["left", "right"] as const
 
-/** A source with a limit by the hour, and two doors that its senders use in turn. */
+/** A source with a limit by the hour, and two edge processes that its senders use alternately. */
 class Senders {
   readonly accepted: Array<string> = []
   #next = 0
@@ -25,10 +25,10 @@ class Senders {
     return new Senders(gateways, id)
   }
 
-  /** One request, to the next door; how long it is to wait, or 0. */
+  /** Sends one request to the next edge process. Returns how many seconds to wait, or 0. */
   async send(): Promise<number> {
-    const door = doors[this.#next++ % doors.length]!
-    const { body, status } = await this.#gateways.call(door, "POST", `/e/${this.#source}`, { body: "{}" })
+    const edge = edges[this.#next++ % edges.length]!
+    const { body, status } = await this.#gateways.call(edge, "POST", `/e/${this.#source}`, { body: "{}" })
     const answer = JSON.parse(body) as { readonly request_id: string; readonly message: string }
     if (status === 200) this.accepted.push(answer.request_id)
     else expect(status, body).toBe(429)
@@ -44,11 +44,11 @@ class Senders {
     })
   }
 
-  /** Until both doors say that the period has nothing left, and say so again when they have asked once more. */
+  /** Sends until both edge processes say that the period has nothing left, and say so again after their next lease. */
   async useUp(): Promise<void> {
     for (let turn = 0; turn < 3; turn++) {
       let spent = 0
-      await waitUntil("nothing is left at either door", async () => {
+      await waitUntil("nothing is left at either edge", async () => {
         for (let sent = 0; spent < 2 && sent < 50; sent++) spent = (await this.send()) > 1 ? spent + 1 : 0
         return spent >= 2
       })
@@ -66,8 +66,8 @@ class Senders {
   }
 }
 
-describe("a source's limit", () => {
-  it("is one limit at two doors", async ({ running }) => {
+describe("Rate limit of a source", () => {
+  it("A source's rate limit is shared by two ingress processes", async ({ running }) => {
     const senders = await Senders.make(await running(roles), 400)
     await senders.useUp()
     expect(senders.accepted.length).toBeGreaterThanOrEqual(400 - 50)
@@ -75,12 +75,14 @@ describe("a source's limit", () => {
     expect(await senders.lost()).toEqual([])
   })
 
-  it("holds while its actor is away, and when another takes it over", async ({ running }) => {
+  it("A source's rate limit holds while its actor is away and after another process takes it over", async ({
+    running
+  }) => {
     const gateways = await running(roles)
     const senders = await Senders.make(gateways, 400)
     await senders.accept(100)
     await gateways.process("owner").end("SIGKILL")
-    // No runner: the doors go on with their last leases.
+    // No runner: the edge processes go on with their last leases.
     await senders.accept(60)
     await gateways.process("owner").start()
     await senders.useUp()
@@ -89,13 +91,13 @@ describe("a source's limit", () => {
     expect(await senders.lost()).toEqual([])
   })
 
-  it("without anybody who could say, lets a door take all of it", async ({ running }) => {
+  it("Without any runner each ingress process may use a source's whole rate limit", async ({ running }) => {
     const gateways = await running(roles)
     const senders = await Senders.make(gateways, 40)
     await gateways.process("owner").end("SIGKILL")
     await senders.accept(40)
     await senders.useUp()
-    expect(senders.accepted.length).toBeLessThanOrEqual(doors.length * 40)
+    expect(senders.accepted.length).toBeLessThanOrEqual(edges.length * 40)
     expect(await senders.lost()).toEqual([])
   })
 })

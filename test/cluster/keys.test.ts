@@ -8,8 +8,12 @@ const apiKey = "gwk_rolling_keys_test"
 const old = `old:${randomBytes(32).toString("base64")}`
 const next = `next:${randomBytes(32).toString("base64")}`
 
-describe("secret keys that are changed process by process", () => {
-  it("leave the processes together at every step", async ({ onTestFinished, place, target }) => {
+describe("Rotation of secret keys", () => {
+  it("Secret keys are changed process by process, and all processes understand each other at every step", async ({
+    onTestFinished,
+    place,
+    target
+  }) => {
     const living = new Map<Role, GatewayProcess>()
     onTestFinished(async () => {
       await Promise.all([...living.values()].map((process) => process.end("SIGKILL")))

@@ -9,7 +9,7 @@ import { eventually, now } from "../support/Waiting.ts"
 type Processes = Gateways<"all" | "runner" | "edge">
 
 const running = { all: "all", runner: "runner", edge: "edge" } as const
-const doors = ["all", "edge"] as const
+const processes = ["all", "edge"] as const
 
 const path = "/v1/project-api-keys"
 
@@ -32,7 +32,7 @@ const create = async (gateways: Processes, owner: string, policy: object = {}): 
   return (JSON.parse(answer.body) as { data: Key }).data
 }
 
-const list = async (gateways: Processes, by: (typeof doors)[number], { api_key }: Key): Promise<number> =>
+const list = async (gateways: Processes, by: (typeof processes)[number], { api_key }: Key): Promise<number> =>
   (await gateways.call(by, "GET", "/v1/sources", { headers: { authorization: `Bearer ${api_key}` } })).status
 
 const decided = async (gateways: Processes, owner: string, { id }: Key) => {
@@ -46,11 +46,11 @@ const decided = async (gateways: Processes, owner: string, { id }: Key) => {
   return { allowed: of("allowed"), denied: of("denied"), limited: of("rate_limited") }
 }
 
-describe("project keys in two processes without Redis", () => {
-  it("are revoked in each process from the next call on", async ({ running: start }) => {
+describe("Project keys in two processes without Redis", () => {
+  it("A revoked project key is refused by each process from the next call on", async ({ running: start }) => {
     const gateways: Processes = await start(running)
     const owner = await signIn(gateways)
-    for (const [at, elsewhere] of [doors, doors.toReversed()] as ReadonlyArray<typeof doors>) {
+    for (const [at, elsewhere] of [processes, processes.toReversed()] as ReadonlyArray<typeof processes>) {
       const key = await create(gateways, owner)
       expect([await list(gateways, at, key), await list(gateways, elsewhere, key)]).toEqual([200, 200])
       // Called all the while: nothing that is under way brings it back.
@@ -67,7 +67,7 @@ describe("project keys in two processes without Redis", () => {
     }
   })
 
-  it("end what was opened with them, in each process, soon after they are revoked", async ({
+  it("Streams opened with a project key end in each process soon after it is revoked", async ({
     onTestFinished,
     running: start
   }) => {
@@ -76,7 +76,7 @@ describe("project keys in two processes without Redis", () => {
     const key = await create(gateways, owner)
     const other = await create(gateways, owner)
     const source = await gateways.api("all", "POST", "/sources", { name: "watched" })
-    const watch = (by: (typeof doors)[number], { api_key }: Key) => {
+    const watch = (by: (typeof processes)[number], { api_key }: Key) => {
       const url = `${gateways.process(by).origin.replace("http", "ws")}/v1/bins/${source.id}/stream`
       const socket = new WebSocket(url, ["bin.v1"], { headers: { authorization: `Bearer ${api_key}` } })
       const reader = { isOpen: false, closed: null as number | null }
@@ -86,8 +86,8 @@ describe("project keys in two processes without Redis", () => {
       onTestFinished(() => socket.terminate())
       return reader
     }
-    const revoked = doors.map((by) => watch(by, key))
-    const kept = doors.map((by) => watch(by, other))
+    const revoked = processes.map((by) => watch(by, key))
+    const kept = processes.map((by) => watch(by, other))
     for (const reader of [...revoked, ...kept]) await eventually("a greeting", () => reader.isOpen || null)
     const began = now()
     await gateways.call("all", "DELETE", `${path}/${key.id}`, { headers: json(owner) })
@@ -98,16 +98,18 @@ describe("project keys in two processes without Redis", () => {
     expect((await decided(gateways, owner, other)).denied).toBe(0)
   })
 
-  it("make as many calls as one may, in both processes together", async ({ running: start }) => {
+  it("A project key's rate limit holds for both processes together", async ({ running: start }) => {
     const gateways: Processes = await start(running)
     const owner = await signIn(gateways)
     const limit = 60
     // The first call finds its actor: while it has none, a process counts alone.
-    for (let n = 0; n < 5; n++) await list(gateways, doors[n % 2]!, await create(gateways, owner))
+    for (let n = 0; n < 5; n++) await list(gateways, processes[n % 2]!, await create(gateways, owner))
     const key = await create(gateways, owner, { rate_limit_per_minute: limit })
     expect(await list(gateways, "edge", key)).toBe(200)
     const began = now()
-    const statuses = await Promise.all(Array.from({ length: 3 * limit }, (_, n) => list(gateways, doors[n % 2]!, key)))
+    const statuses = await Promise.all(
+      Array.from({ length: 3 * limit }, (_, n) => list(gateways, processes[n % 2]!, key))
+    )
     const more = Math.floor((limit * (now() - began)) / 60_000)
     const allowed = 1 + statuses.filter((status) => status === 200).length
     expect(statuses.every((status) => status === 200 || status === 429)).toBe(true)
@@ -120,12 +122,14 @@ describe("project keys in two processes without Redis", () => {
     expect(counts).toEqual({ allowed, denied: 0, limited: 1 + statuses.length - allowed })
   })
 
-  it("have each call in their audit once, when a process ends in between", async ({ running: start }) => {
+  it("Each call of a project key is counted once in its audit, also when a process ends", async ({
+    running: start
+  }) => {
     const gateways: Processes = await start(running)
     const owner = await signIn(gateways)
     const key = await create(gateways, owner)
     const each = 500
-    await Promise.all(Array.from({ length: 2 * each }, (_, n) => list(gateways, doors[n % 2]!, key)))
+    await Promise.all(Array.from({ length: 2 * each }, (_, n) => list(gateways, processes[n % 2]!, key)))
     await gateways.process("edge").end("SIGTERM")
     const counts = await eventually("all is in the audit", async () => {
       const counts = await decided(gateways, owner, key)

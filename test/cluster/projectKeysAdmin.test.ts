@@ -23,8 +23,8 @@ const keyOf = async (gateways: One): Promise<string> => {
 const status = async (gateways: One, key: string) =>
   (await gateways.call("all", "GET", "/v1/sources", { headers: { authorization: `Bearer ${key}` } })).status
 
-describe("the operators' command for project keys", () => {
-  it("makes newer peppers, beside a gateway and without one, and no key is less valid by it", async ({
+describe("Operators' command for project keys", () => {
+  it("The pepper command adds newer peppers, with or without a gateway, and all keys stay valid", async ({
     place,
     running
   }) => {
@@ -50,10 +50,7 @@ describe("the operators' command for project keys", () => {
     expect(await run()).toMatchObject({ said: "pepper 3: 1 keys\npepper 2: 1 keys\npepper 1: 1 keys\n" })
   })
 
-  it("ends the time in which keys are only watched, for those teams alone that nothing is in the way of", async ({
-    place,
-    running
-  }) => {
+  it("The cutover command enforces scopes only for the teams whose keys allow it", async ({ place, running }) => {
     const gateways: One = await running({ all: "all" })
     const settings = { TIDEGATE_HOME: join(place.folder, "home"), DATABASE_URL: place.databaseUrl }
     const run = (...words: ReadonlyArray<string>) => admin(settings, "project-keys", "cutover", ...words)

@@ -7,8 +7,10 @@ const times = (starts: ReadonlyArray<{ readonly at: number }>): ReadonlyArray<nu
 /** How many of `count` starts there must be, where a timer had this share of its turns: on a busy machine, fewer still. */
 const used = (count: number, share: number): number => (share > 0.9 ? count : (count * share) / 3)
 
-describe("a rate limit", () => {
-  it("holds in every window, is used up, and is shared equally by connections with a backlog", async ({ running }) => {
+describe("Rate limit of a destination", () => {
+  it("A rate limit holds in every window, is used fully, and is shared equally by waiting connections", async ({
+    running
+  }) => {
     const gateways = await running({ a: "all" })
     const run = await RateRun.make(gateways, "a", { name: "paced", limit: 20, period: "second", connections: 5 })
     // The first backlog is there before the others, ten times as long, and longer than a window.
@@ -28,7 +30,7 @@ describe("a rate limit", () => {
     await run.target.close()
   })
 
-  it("counts from the moment that a change of it has returned, up and down", async ({ running }) => {
+  it("A changed rate limit applies as soon as the change returns, up and down", async ({ running }) => {
     const gateways = await running({ a: "all", b: "all" })
     const run = await RateRun.make(gateways, "a", { name: "changing", limit: 20, period: "second", connections: 2 })
     await run.send("b", [300, 300])
@@ -53,7 +55,7 @@ describe("a rate limit", () => {
 
   for (const signal of ["SIGKILL", "SIGTERM"] as const) {
     // At the same time, on databases of their own: both only tell what must not be exceeded.
-    it.concurrent(`holds across a take-over and after a restart (${signal})`, async ({ running }) => {
+    it.concurrent(`A rate limit holds after a takeover and after a restart (${signal})`, async ({ running }) => {
       const gateways = await running({ a: "all", b: "all" })
       const connections = 5
       const second = await RateRun.make(gateways, "a", { name: "second", limit: 20, period: "second", connections })

@@ -76,8 +76,8 @@ const countTogether = async (gateways: Pair): Promise<void> => {
   expect(allowed).toBeLessThanOrEqual(most)
 }
 
-describe.skipIf(redis === null)("two processes with one Redis", () => {
-  it("count one limit, go on alone while it is stopped or frozen, and accept every event meanwhile", async ({
+describe.skipIf(redis === null)("Two processes with one Redis", () => {
+  it("Two processes share a limit in Redis, and both accept every event while Redis is stopped or frozen", async ({
     running
   }) => {
     const gateways: Pair = await running({ a: "all", b: "all" }, settings)

@@ -73,7 +73,7 @@ const burst = async (gateways: Processes, key: string, amid: () => Promise<unkno
   return { answers, allowed, refused, more }
 }
 
-const told = ({ headers }: Answer) => {
+const allowanceOf = ({ headers }: Answer) => {
   const [, left, reset] = /^"key";r=(\d+);t=(\d+)$/.exec(headers.get("ratelimit") ?? "") ?? []
   expect([headers.get("x-ratelimit-remaining"), headers.get("x-ratelimit-reset")]).toEqual([left, reset])
   expect(headers.get("x-ratelimit-limit")).toBe(String(limit))
@@ -118,11 +118,11 @@ const countTogether = async (gateways: Processes, owner: string): Promise<void> 
   })
   expect(allowed.length).toBeGreaterThanOrEqual(limit)
   expect(allowed.length).toBeLessThanOrEqual(limit + more)
-  // Each has been given another place of the allowance, and is told which.
-  const left = allowed.map((answer) => told(answer).left).toSorted((one, other) => other - one)
+  // Each answer states a different rest of the allowance.
+  const left = allowed.map((answer) => allowanceOf(answer).left).toSorted((one, other) => other - one)
   expect(left.slice(0, limit - more)).toEqual(Array.from({ length: limit - more }, (_, index) => limit - 1 - index))
   for (const answer of refused) {
-    const { left, reset } = told(answer)
+    const { left, reset } = allowanceOf(answer)
     expect(left).toBe(0)
     expect(reset).toBeGreaterThan(0)
     expect(reset).toBeLessThanOrEqual(60)
@@ -131,8 +131,8 @@ const countTogether = async (gateways: Processes, owner: string): Promise<void> 
   }
 }
 
-describe.skipIf(redis === null)("a project key in three processes with one Redis", () => {
-  it("makes as many calls as it may, also while Redis goes and when it has come back", async ({ running }) => {
+describe.skipIf(redis === null)("Project key in three processes with one Redis", () => {
+  it("A project key's rate limit holds while Redis is away and after it is back", async ({ running }) => {
     const gateways: Processes = await running({ a: "all", b: "all", edge: "edge" }, settings)
     const owner = await signIn(gateways)
     await answering(gateways, owner, 1)

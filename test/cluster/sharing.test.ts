@@ -25,8 +25,12 @@ const post = async <Name extends string>(gateways: Gateways<Name>, to: Name, sou
 /** An address where nothing listens. */
 const refusing = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`
 
-describe("one dead destination", () => {
-  it("costs the others nothing: whether it hangs or refuses", async ({ running, target, upstream }) => {
+describe("Unavailable destination", () => {
+  it("A destination that hangs or refuses does not slow down deliveries to others", async ({
+    running,
+    target,
+    upstream
+  }) => {
     const gateways = await running({ a: "all" })
     upstream.reply = hanging
     const healthy = await route(gateways, "a", "healthy", `${target.origin}/healthy`)
@@ -68,17 +72,17 @@ describe("one dead destination", () => {
   })
 })
 
-describe("two runners and an edge", () => {
-  it("share the work: both deliver, the edge accepts, and each says what it is", async ({ running, target }) => {
-    const gateways = await running({ a: "runner", b: "runner", door: "edge" })
+describe("Two runners and an edge", () => {
+  it("Both runners deliver, the edge accepts, and each process reports its role", async ({ running, target }) => {
+    const gateways = await running({ a: "runner", b: "runner", edge: "edge" })
     await waitUntil("both runners hold shards", async () => (await gateways.readiness("b")).shards > 0)
     const sources = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
-        route(gateways, "door", `route-${index}`, `${target.origin}/route-${index}`)
+        route(gateways, "edge", `route-${index}`, `${target.origin}/route-${index}`)
       )
     )
     for (let round = 0; round < 5; round++) {
-      await Promise.all(sources.map((source) => post(gateways, "door", source)))
+      await Promise.all(sources.map((source) => post(gateways, "edge", source)))
     }
     await waitUntil("all has come", () => target.received.length >= 60)
     const from = (name: "a" | "b") => target.from(gateways.process(name).pid!)
@@ -86,14 +90,14 @@ describe("two runners and an edge", () => {
     expect(from("b").length).toBeGreaterThan(0)
     expect(from("a").length + from("b").length).toBe(60)
 
-    const [a, b, door] = await Promise.all([
+    const [a, b, edge] = await Promise.all([
       gateways.readiness("a"),
       gateways.readiness("b"),
-      gateways.readiness("door")
+      gateways.readiness("edge")
     ])
     expect(a).toMatchObject({ ok: true, role: "runner" })
     expect(b).toMatchObject({ ok: true, role: "runner" })
     expect(a.shards + b.shards).toBe(64)
-    expect(door).toMatchObject({ ok: true, role: "edge", shards: 0 })
+    expect(edge).toMatchObject({ ok: true, role: "edge", shards: 0 })
   })
 })

@@ -5,8 +5,8 @@ import { noOwnRedis, Redis } from "../support/Redis.ts"
 import { eventually } from "../support/Waiting.ts"
 
 /**
- * What any process takes in is told by any other, with nothing between them but the database, and with a Redis, as long as that is there and when it
- * is not; and a process that ends sends its readers away first.
+ * Streams of every process show the requests that any process accepts: with only the database between them, with a Redis, and
+ * when that Redis is away. A process that ends disconnects its readers first.
  */
 
 const key = "gwk_cluster_test_key"
@@ -17,11 +17,11 @@ const watch = (origin: string, id: string, onTestFinished: (end: () => void) => 
   const socket = new WebSocket(`${origin.replace("http", "ws")}/v1/bins/${id}/stream`, ["bin.v1"], {
     headers: { authorization: `Bearer ${key}` }
   })
-  const told: Array<string> = []
-  const reader = { told, closed: null as number | null }
+  const received: Array<string> = []
+  const reader = { received, closed: null as number | null }
   socket.on("message", (data: Buffer) => {
     const frame = JSON.parse(data.toString()) as { readonly type: string; readonly request?: { readonly id: string } }
-    told.push(frame.request?.id ?? frame.type)
+    received.push(frame.request?.id ?? frame.type)
   })
   socket.on("close", (code) => {
     reader.closed = code
@@ -46,10 +46,10 @@ describe.each([
     ? []
     : ([
         ["a Redis", withRedis],
-        ["a Redis that stops amid it", { ...withRedis, amid: () => redis.stop() }]
+        ["a Redis that stops during the test", { ...withRedis, amid: () => redis.stop() }]
       ] as const))
-] as ReadonlyArray<readonly [string, World]>)("between processes with %s a stream", (_, { amid, settings }) => {
-  it("is told of what other processes take in, once each, and told to come again when its own ends", async ({
+] as ReadonlyArray<readonly [string, World]>)("Streams of processes that share %s", (_, { amid, settings }) => {
+  it("A stream reports each request of other processes once, and asks readers to reconnect at shutdown", async ({
     onTestFinished,
     running
   }) => {
@@ -57,7 +57,7 @@ describe.each([
     const { id } = await gateways.api("first", "POST", "/sources", { name: "watched" })
     const readers = gateways.names.map((name) => watch(gateways.process(name).origin, id, onTestFinished))
     const sent: Array<string> = []
-    for (const reader of readers) await eventually("a greeting", () => reader.told[0])
+    for (const reader of readers) await eventually("a greeting", () => reader.received[0])
     for (let i = 0; i < 10; i++) {
       if (i === 5) await amid()
       for (const name of gateways.names) {
@@ -66,8 +66,8 @@ describe.each([
       }
     }
     for (const reader of readers) {
-      await eventually("all are told", () => (sent.every((one) => reader.told.includes(one)) ? true : null))
-      expect(reader.told).toHaveLength(sent.length + 1)
+      await eventually("all are received", () => (sent.every((one) => reader.received.includes(one)) ? true : null))
+      expect(reader.received).toHaveLength(sent.length + 1)
     }
 
     await gateways.process("first").end("SIGTERM")
@@ -75,7 +75,7 @@ describe.each([
     const { body } = await gateways.call("second", "POST", `/e/${id}`, { body: "{}" })
     await eventually("the others go on", () => {
       const { request_id } = JSON.parse(body) as { request_id: string }
-      return readers[1]!.told.includes(request_id) && readers[2]!.told.includes(request_id) ? true : null
+      return readers[1]!.received.includes(request_id) && readers[2]!.received.includes(request_id) ? true : null
     })
   })
 })

@@ -7,7 +7,11 @@ import { it } from "../support/it.ts"
 
 const key = "gwk_cluster_telemetry_key"
 
-it("an edge and a runner tell each of its own part, in one trace", async ({ onTestFinished, place, target }) => {
+it("Edge and runner each export their part of a trace and their own metrics", async ({
+  onTestFinished,
+  place,
+  target
+}) => {
   const collector = await Collector.start()
   const living: Array<GatewayProcess> = []
   onTestFinished(async () => {

@@ -40,7 +40,10 @@ const listening = (origins: () => ReadonlyArray<string>, destination: string) =>
   }
 }
 
-it("loses no event while runners and the edge that holds it are killed", async ({ onTestFinished, running }) => {
+it("A tunnel loses no event while runners and the edge that holds it are killed", async ({
+  onTestFinished,
+  running
+}) => {
   const gateways = await running({ edge: "edge", other: "edge", one: "runner", two: "runner" })
   const source = await gateways.api("other", "POST", "/sources", { name: "sender" })
   const destination = await gateways.api("other", "POST", "/destinations", { name: "laptop", type: "CLI" })

@@ -11,7 +11,7 @@ import { eventually, now } from "../support/Waiting.ts"
 type Processes = Gateways<"all" | "runner" | "edge">
 
 const running = { all: "all", runner: "runner", edge: "edge" } as const
-const doors = ["all", "edge"] as const
+const processes = ["all", "edge"] as const
 
 /** It is looked at once a second; without that, every thirty. */
 const soonMs = 20_000
@@ -93,11 +93,14 @@ const cases: ReadonlyArray<Case> = [
   ["its user leaves the team", 4403, withMember("delete from memberships where user_id = $1")]
 ]
 
-describe("a tunnel in each of two processes", () => {
-  it("ends soon after what it was opened by, and no other does", async ({ onTestFinished, running: start }) => {
+describe("Tunnels in two processes", () => {
+  it("A tunnel ends soon after the credential that opened it, and no other tunnel ends", async ({
+    onTestFinished,
+    running: start
+  }) => {
     const gateways: Processes = await start(running)
     const owner = await ownerOf(gateways)
-    const hold = async (by: (typeof doors)[number], key: string): Promise<TunnelClient> => {
+    const hold = async (by: (typeof processes)[number], key: string): Promise<TunnelClient> => {
       const name = randomBytes(8).toString("hex")
       const destination = await gateways.api("all", "POST", "/destinations", { name, type: "CLI" })
       const client = new TunnelClient(gateways.process(by).origin, destination.id, { key })
@@ -115,7 +118,7 @@ describe("a tunnel in each of two processes", () => {
       for (const client of held) expect((await client.ended()).code, name).toBe(code)
       expect(now() - began, name).toBeLessThan(soonMs)
       // Nobody comes in by it again.
-      for (const by of doors) {
+      for (const by of processes) {
         const again = new TunnelClient(gateways.process(by).origin, "des_0", { key: credential })
         onTestFinished(() => again.drop())
         expect(await eventually("it is refused", () => again.refused ?? again.closed?.code ?? null), name).toBe(code)

@@ -132,10 +132,10 @@ class Place {
   }
 }
 
-describe("a run whose process is killed", () => {
+describe("Workflow run whose process is killed", () => {
   // A minute; five on a machine that has ten times as much to do as it can.
   it(
-    "at any of its commits comes to the same end, and repeats nothing that has ended",
+    "A run whose process is killed at any commit has the same result and repeats no completed step",
     { timeout: 600_000 },
     async ({ onTestFinished }) => {
       const places = await Promise.all(

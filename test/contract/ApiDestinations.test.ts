@@ -47,7 +47,7 @@ const event = { message: "hello", id: 7, media_url: "https://93.184.216.34/a.png
 const calling = rows.filter(({ standIn }) => standIn !== null).map((row) => [row.type, row] as const)
 
 it.for(calling)(
-  "%s: an event becomes a call of the API, and its trace shows no secret",
+  "An event for %s becomes a call of the API, and its trace contains no secret",
   async ([type, { accepted, secrets = [] }], { api, attempted, calls, gateway }) => {
     const done = await attempted(type, accepted)
     expect([done.event.status, done.event.error_code]).toEqual(["SUCCESSFUL", null])
@@ -64,26 +64,26 @@ it.for(calling)(
     expect(done.attempt.delivery_latency).toBeGreaterThanOrEqual(0)
     expect(done.attempt.response_latency).toBeGreaterThanOrEqual(0)
     expect(done.attempt.body ?? "").toBe(accepted.body ?? "")
-    const told = JSON.stringify(done) + (await gateway.logged())
-    for (const hidden of [secret, "t0ken-of-a-provider", ...secrets]) expect(told).not.toContain(hidden)
+    const visible = JSON.stringify(done) + (await gateway.logged())
+    for (const hidden of [secret, "t0ken-of-a-provider", ...secrets]) expect(visible).not.toContain(hidden)
   }
 )
 
-/** What is told of a failure: the event waits for its retry, or is at its end. */
-const toldOf = ({ attempt, event }: { readonly attempt: Attempt; readonly event: Event }) => ({
+/** The recorded failure: the event waits for its retry, or has ended. */
+const failureOf = ({ attempt, event }: { readonly attempt: Attempt; readonly event: Event }) => ({
   attempt: [attempt.error_code, attempt.response_status],
   event: [event.error_code, event.status, event.next_attempt_at === null]
 })
 
 it.for(calling.filter(([, { failures }]) => failures !== null))(
-  "%s: each kind of failure is told by its code, and tried again or not",
+  "A failed call of %s has its error code and is retried only if that can help",
   async ([type, { failures, secrets = [] }], { attempted, gateway }) => {
     for (const [kind, of] of Object.entries(failures!) as ReadonlyArray<readonly [string, ReadonlyArray<Failing>]>) {
       for (const failing of of.slice(0, 1)) {
         // It says again what it was sent, as some do.
         const { code, final, ...answered } = { ...failing, headers: { ...failing.headers, "x-trouble": "kept" } }
         const failed = await attempted(type, answered)
-        expect([kind, toldOf(failed)]).toEqual([
+        expect([kind, failureOf(failed)]).toEqual([
           kind,
           {
             attempt: [code, answered.status],
@@ -100,7 +100,7 @@ it.for(calling.filter(([, { failures }]) => failures !== null))(
 )
 
 it.for(calling)(
-  "%s: keeps its pace, and what waits is let go",
+  "The rate limit of %s delays events, and waiting events can be cancelled",
   async ([type, { accepted }], { attempted, calls, gateway }) => {
     const { send } = await attempted(type, accepted, { rate_limit: 1, rate_limit_period: "day" })
     const waiting = await send()
@@ -115,14 +115,14 @@ it.for(calling)(
   }
 )
 
-it("waits for as long as an API says in its body", async ({ attempted }) => {
+it("An API's wait in the response body delays the retry", async ({ attempted }) => {
   const body = JSON.stringify({ ok: false, error_code: 429, parameters: { retry_after: 7_200 } })
   const { event } = await attempted("MESSENGER_MESSAGE", { status: 429, body })
   const [last, next] = [event.last_attempt_at, event.next_attempt_at].map((at) => Date.parse(at ?? ""))
   expect(next! - last!).toBeGreaterThan(7_100_000)
 })
 
-it("shows settings as they were written, and no secret", async ({ gateway }) => {
+it("API destinations show their settings as written and without secrets", async ({ gateway }) => {
   for (const [type, { secrets = [], standIn }] of calling) {
     const { config } = await gateway.destination(configOf(type, standIn!("https://api.example.com")), type)
     expect(JSON.stringify(config)).not.toContain(secret)

@@ -26,10 +26,7 @@ const it = gatewayIt
         })
   )
 
-it("sources are at their own origin, the API is at its own, and neither is at the other's", async ({
-  gateway,
-  proxied
-}) => {
+it("Sources and the API are each available only at their own origin", async ({ gateway, proxied }) => {
   const source = await gateway.source()
   expect(source.url).toBe(`https://${hooks}/e/${source.id}`)
   const path = `/e/${source.id}`
@@ -46,10 +43,7 @@ it("sources are at their own origin, the API is at its own, and neither is at th
   expect((await gateway.requests(source.id)).length).toBe(2)
 })
 
-it("links to the API are of its own origin, and the URL that signatures are made of is the source's", async ({
-  gateway,
-  proxied
-}) => {
+it("Links to the API and URLs of sources use their own origins", async ({ gateway, proxied }) => {
   const source = await gateway.source()
   const sent = await proxied(hooks, "198.51.100.1", { method: "POST", path: `/e/${source.id}`, body: "{}" })
   const { request_id } = JSON.parse(sent.body)
@@ -59,11 +53,7 @@ it("links to the API are of its own origin, and the URL that signatures are made
   expect(bin.endpoint).toMatch(new RegExp(`^https://${hooks}/e/src_`))
 })
 
-it("what is recorded and delivered names the client, as the proxy says, and nobody else", async ({
-  gateway,
-  proxied,
-  target
-}) => {
+it("Records and deliveries contain the client address that the proxy reports", async ({ gateway, proxied, target }) => {
   const { source } = await gateway.route(target)
   const post = { method: "POST", path: `/e/${source.id}`, body: "{}" }
   await proxied(hooks, "127.0.0.1, 198.51.100.7", post)
@@ -80,7 +70,7 @@ it("what is recorded and delivered names the client, as the proxy says, and nobo
   expect(new Set(calls.map((call) => call.headers["x-gateway-original-ip"]))).toEqual(new Set(addresses))
 })
 
-it("who fails too often locks nobody else out, and not themselves from what they may have", async ({
+it("A client with too many failures is limited without limiting others or its permitted calls", async ({
   gateway,
   proxied
 }) => {

@@ -11,15 +11,15 @@ import { ownIt as gatewayIt } from "../support/it.ts"
 import { eventually } from "../support/Waiting.ts"
 
 /**
- * `GET /bins/{id}/stream`: who is let in and by what, what is told and when it ends, and what strangers cannot do with it. How soon something
- * is told is not asserted: it is waited for.
+ * `GET /bins/{id}/stream`: who may open it, what it sends, when it ends, and what strangers cannot do with it. How soon a
+ * request is sent is not asserted: the tests wait for it.
  */
 
 const base64url = (text: string): string => Buffer.from(text).toString("base64url")
 const token = (value: string): string => `token.${base64url(value)}`
 const team = (value: string): string => `team.${base64url(value)}`
 
-/** A reader, and all that he was told. */
+/** A reader with everything that it received. */
 class Reader {
   readonly frames: Array<Body> = []
   readonly socket: WebSocket
@@ -44,8 +44,8 @@ class Reader {
     return eventually("a greeting", () => this.frames[0])
   }
 
-  told(id: string): Promise<Body> {
-    return eventually(`${id} is told`, () => this.frames.find(({ request }) => request?.id === id))
+  received(id: string): Promise<Body> {
+    return eventually(`${id} is received`, () => this.frames.find(({ request }) => request?.id === id))
   }
 
   ended(): Promise<{ readonly code: number; readonly reason: string }> {
@@ -92,8 +92,8 @@ const streams = it.extend("bin", ({ gateway }) => async (endsInMs = 3_600_000) =
 
 const nobody = "src_00000000000000000000000000"
 
-describe("a handshake", () => {
-  it("that is none is answered 426, with or without a credential", async ({ gateway }) => {
+describe("Handshake of a bin stream", () => {
+  it("A call without an upgrade is answered with 426, with or without a credential", async ({ gateway }) => {
     for (const headers of [{}, { authorization: `Bearer ${gateway.key}` }]) {
       for (const path of [`/v1/bins/${nobody}/stream`, `/bins/${nobody}/stream`]) {
         const answer = await fetch(gateway.origin + path, { headers })
@@ -103,7 +103,7 @@ describe("a handshake", () => {
     }
   })
 
-  it("is answered with the protocol, or with the team where that is not offered, and never with the token", async ({
+  it("The handshake answers with the protocol or else the team, and never with the token", async ({
     gateway,
     watch
   }) => {
@@ -124,7 +124,7 @@ describe("a handshake", () => {
     expect(alone.socket.protocol).toBe("")
   })
 
-  it("is let in by headers, by keys and by sessions of the team", async ({ gateway, watch }) => {
+  it("A stream accepts headers, keys and sessions of the team", async ({ gateway, watch }) => {
     const { id } = await gateway.source()
     const session = await gateway.session("member")
     for (const reader of [
@@ -137,7 +137,7 @@ describe("a handshake", () => {
     }
   })
 
-  it("is told by the code of its end why it is not let in", async ({ gateway, watch }) => {
+  it("The close code of a refused stream states the reason", async ({ gateway, watch }) => {
     const { id } = await gateway.source()
     const gone = await gateway.source()
     await gateway.call("DELETE", `/sources/${gone.id}`)
@@ -159,7 +159,7 @@ describe("a handshake", () => {
     }
   })
 
-  it("that is malformed is answered as any call is", async ({ gateway }) => {
+  it("A malformed handshake is answered like any other invalid call", async ({ gateway }) => {
     const headers = { upgrade: "websocket", connection: "upgrade" }
     const key = randomBytes(16).toString("base64")
     for (const [more, status, code] of [
@@ -201,8 +201,8 @@ const upgradeBy = (port: number, headers: Record<string, string>): Promise<strin
     socket.write(`GET /v1/bins/${nobody}/stream HTTP/1.1\r\nhost: gateway\r\n${lines.join("")}\r\n`)
   })
 
-describe("a stream", () => {
-  it("tells every request that is stored, accepted or rejected, once and as the list shows it", async ({
+describe("Bin stream", () => {
+  it("A stream sends every stored request once, as the list shows it, accepted or rejected", async ({
     gateway,
     send,
     watch
@@ -213,8 +213,8 @@ describe("a stream", () => {
     await reader.greeted()
 
     const sent = await send(id, '{"order":1}', "/orders?page=2")
-    const told = await reader.told(sent)
-    expect(told).toMatchObject({
+    const received = await reader.received(sent)
+    expect(received).toMatchObject({
       type: "request",
       request: {
         id: sent,
@@ -230,14 +230,18 @@ describe("a stream", () => {
 
     const many: Array<string> = []
     for (let i = 0; i < 40; i++) many.push(await send(id, String(i)))
-    for (const one of many) await reader.told(one)
+    for (const one of many) await reader.received(one)
     const ids = reader.frames.flatMap(({ request }) => (request === undefined ? [] : [request.id]))
     expect(new Set(ids)).toEqual(new Set([sent, rejected.request.id, ...many]))
     expect(ids).toHaveLength(many.length + 2)
     expect(ids).not.toContain(before)
   })
 
-  it("loses nothing between its greeting and the list that is read after it", async ({ gateway, send, watch }) => {
+  it("A stream loses no request between its greeting and the list that is read after it", async ({
+    gateway,
+    send,
+    watch
+  }) => {
     const { id } = await gateway.source()
     const sending = Promise.all(
       Array.from({ length: 60 }, async (_, place) => {
@@ -249,20 +253,20 @@ describe("a stream", () => {
     await reader.greeted()
     const listed = await gateway.api("GET", `/requests?source_id=${id}&limit=100` as "/requests")
     const known = new Set<string>(listed.models.map(({ id }) => id))
-    for (const one of await sending) if (!known.has(one)) await reader.told(one)
-    const told = reader.frames.flatMap(({ request }) => (request === undefined ? [] : [request.id]))
-    expect(new Set(told).size).toBe(told.length)
+    for (const one of await sending) if (!known.has(one)) await reader.received(one)
+    const received = reader.frames.flatMap(({ request }) => (request === undefined ? [] : [request.id]))
+    expect(new Set(received).size).toBe(received.length)
   })
 
-  it("shows of a body no more than a list does", async ({ gateway, send, watch }) => {
+  it("A stream shows no more of a body than a list", async ({ gateway, send, watch }) => {
     const { id } = await gateway.source()
     const reader = watch(id, ["bin.v1", team(gateway.key)])
     await reader.greeted()
-    const { request } = await reader.told(await send(id, JSON.stringify("x".repeat(200_000))))
+    const { request } = await reader.received(await send(id, JSON.stringify("x".repeat(200_000))))
     expect(request.data).toMatchObject({ body: null, is_large_payload: true, size_bytes: 200_002 })
   })
 
-  it("ends with 4410 when its source is deleted", async ({ gateway, watch }) => {
+  it("A stream ends with 4410 when its source is deleted", async ({ gateway, watch }) => {
     const { id } = await gateway.source()
     const reader = watch(id, ["bin.v1", team(gateway.key)])
     await reader.greeted()
@@ -271,8 +275,8 @@ describe("a stream", () => {
   })
 })
 
-describe("a public bin", () => {
-  streams("is watched with its token, by a page or a program, and by no other", async ({ bin, send, watch }) => {
+describe("Public bin", () => {
+  streams("A public bin's stream opens with the bin's token and with no other", async ({ bin, send, watch }) => {
     const [mine, other] = [await bin(), await bin()]
     const readers = [
       watch(mine.id, ["bin.v1", token(mine.token)]),
@@ -282,13 +286,13 @@ describe("a public bin", () => {
     for (const reader of readers) await reader.greeted()
     expect(readers[0]!.socket.protocol).toBe("bin.v1")
     const sent = await send(mine.id)
-    for (const reader of readers) expect((await reader.told(sent)).request.status).toBe("accepted")
+    for (const reader of readers) expect((await reader.received(sent)).request.status).toBe("accepted")
     expect((await watch(mine.id, ["bin.v1", token(other.token)]).ended()).code).toBe(4401)
     expect((await watch(other.id, ["bin.v1", token(mine.token)]).ended()).code).toBe(4401)
     expect((await watch(nobody, ["bin.v1", token(mine.token)]).ended()).code).toBe(4404)
   })
 
-  streams("is not opened by a team's credential until it is the team's", async ({ bin, gateway, send, watch }) => {
+  streams("A team's key opens the stream of a bin only after its claim", async ({ bin, gateway, send, watch }) => {
     const { id, token: value } = await bin()
     expect((await watch(id, ["bin.v1", team(gateway.key)]).ended()).code).toBe(4403)
     const byToken = watch(id, ["bin.v1", token(value)])
@@ -303,10 +307,10 @@ describe("a public bin", () => {
     const byBoth = watch(id, [token(value), team(gateway.key)])
     await byBoth.greeted()
     expect(byBoth.socket.protocol).toBe(team(gateway.key))
-    await byBoth.told(await send(id))
+    await byBoth.received(await send(id))
   })
 
-  streams("ends with 4410 when it does, and begins with that afterwards", async ({ bin, watch }) => {
+  streams("A public bin's stream closes with 4410 when the bin expires, and later at once", async ({ bin, watch }) => {
     const { id, token: value } = await bin(3_000)
     const reader = watch(id, ["bin.v1", token(value)])
     expect(await reader.ended()).toEqual({ code: 4410, reason: "BIN_EXPIRED" })
@@ -314,8 +318,8 @@ describe("a public bin", () => {
   })
 })
 
-describe("a reader", () => {
-  it("who says anything is let go", async ({ gateway, watch }) => {
+describe("Reader of a stream", () => {
+  it("A reader that sends messages is disconnected", async ({ gateway, watch }) => {
     const { id } = await gateway.source()
     const talking = watch(id, ["bin.v1", team(gateway.key)])
     await talking.greeted()
@@ -333,7 +337,7 @@ describe("a reader", () => {
     expect((await pinging.ended()).code).toBe(1006)
   })
 
-  it("who does not read is dropped, and costs the others nothing", async ({ gateway, send, watch }) => {
+  it("A reader that does not read is disconnected and does not delay others", async ({ gateway, send, watch }) => {
     const { id } = await gateway.source()
     const deaf = watch(id, ["bin.v1", team(gateway.key)])
     const listening = watch(id, ["bin.v1", team(gateway.key)])
@@ -348,14 +352,14 @@ describe("a reader", () => {
       return (await openStreams(gateway)) === 1 ? true : null
     })
     expect(count * body.length).toBeLessThan(64 * 1024 * 1024)
-    await listening.told(last)
+    await listening.received(last)
     expect(listening.closed).toBeNull()
     deaf.socket.resume()
     expect((await deaf.ended()).code).toBe(1006)
     expect(deaf.frames.length).toBeLessThan(listening.frames.length)
   })
 
-  it("is one of few of a source, and of an address", async ({ gateway, watch }) => {
+  it("The number of readers of a source is limited", async ({ gateway, watch }) => {
     const { id } = await gateway.source()
     const readers = Array.from({ length: 40 }, () => watch(id, ["bin.v1", team(gateway.key)]))
     await eventually("all are answered", () =>
@@ -365,7 +369,7 @@ describe("a reader", () => {
     expect(readers.filter(({ frames }) => frames.length === 1)).toHaveLength(32)
   })
 
-  it("is never sent anything compressed", async ({ gateway, watch }) => {
+  it("A stream never sends compressed messages", async ({ gateway, watch }) => {
     const { id } = await gateway.source()
     const reader = watch(id, ["bin.v1", team(gateway.key)])
     await reader.greeted()

@@ -51,8 +51,14 @@ const counts = ({ done_count, failed_count, queued_count, total_count }: BulkOpe
   failed_count
 ]
 
-describe("a bulk retry of events", () => {
-  it("retries what its filter finds, once each", async ({ create, ended, failed, gateway, target }) => {
+describe("Bulk retry of events", () => {
+  it("A bulk retry of events retries each event that its filter matches once", async ({
+    create,
+    ended,
+    failed,
+    gateway,
+    target
+  }) => {
     const { source } = await failed(30)
     await gateway.route(target)
     const before = await create("events", { status: "FAILED", source_id: source.id })
@@ -86,13 +92,13 @@ describe("a bulk retry of events", () => {
     expect(target.received.length).toBe(30)
   })
 
-  it("of nothing is at its end at once", async ({ create, ended, gateway }) => {
+  it("A bulk retry of no events is complete at once", async ({ create, ended, gateway }) => {
     const source = await gateway.source()
     const after = await ended("events", await create("events", { source_id: source.id }))
     expect([after.status, ...counts(after)]).toEqual(["COMPLETED", 0, 0, 0, 0])
   })
 
-  it("tells what it has resolved, and does not send it again", async ({
+  it("A bulk retry marks the events that it resolved and does not send them again", async ({
     create,
     ended,
     failed,
@@ -146,7 +152,7 @@ describe("a bulk retry of events", () => {
     })
   })
 
-  it("is a plan where it is not confirmed, which does nothing until it is told to run", async ({
+  it("A bulk retry without confirmation is only a plan until it is started", async ({
     create,
     ended,
     failed,
@@ -175,14 +181,14 @@ describe("a bulk retry of events", () => {
     expect([refused.status, refused.body.code]).toEqual([409, "BULK_OPERATION_NOT_RUNNABLE"])
   })
 
-  it("counts what it cannot retry as failed", async ({ create, ended, failed, gateway }) => {
+  it("A bulk retry counts events that it cannot retry as failed", async ({ create, ended, failed, gateway }) => {
     const { connection, source } = await failed(3)
     await gateway.api("PUT", `/connections/${connection.id}/pause`)
     const after = await ended("events", await create("events", { source_id: source.id }))
     expect([after.status, ...counts(after)]).toEqual(["FAILED", 3, 0, 0, 3])
   })
 
-  it("keeps the order of its connection", async ({ create, ended, gateway, send, target }) => {
+  it("A bulk retry keeps the order of an ordered connection", async ({ create, ended, gateway, send, target }) => {
     const source = await gateway.source()
     const destination = await gateway.destination({ url: target.origin })
     await gateway.connection(source, destination, [], { ordering: { key: "body.key", on_failure: "block" } })
@@ -199,8 +205,14 @@ describe("a bulk retry of events", () => {
   })
 })
 
-describe("a bulk retry of requests", () => {
-  it("replays what its filter finds, once each", async ({ create, ended, gateway, send, target }) => {
+describe("Bulk retry of requests", () => {
+  it("A bulk retry of requests replays each request that its filter matches once", async ({
+    create,
+    ended,
+    gateway,
+    send,
+    target
+  }) => {
     const { connection, source } = await gateway.route(target, { rules: [{ type: "deduplicate", window: 3_600_000 }] })
     await gateway.api("PATCH", `/sources/${source.id}`, { config: { allowed_http_methods: ["PUT"] } })
     for (let n = 0; n < 12; n++) await send(source)
@@ -223,8 +235,8 @@ describe("a bulk retry of requests", () => {
   })
 })
 
-describe("a bulk operation that cancels", () => {
-  it("takes what waits out of its queue, in memory too, and nothing else", async ({
+describe("Bulk cancellation", () => {
+  it("A bulk cancellation removes only waiting events from their queue, also in memory", async ({
     create,
     ended,
     gateway,
@@ -265,8 +277,8 @@ describe("a bulk operation that cancels", () => {
   })
 })
 
-describe("a bulk retry of ignored events", () => {
-  it("replays each request to the connection that ignored it, by the rules of now", async ({
+describe("Bulk retry of ignored events", () => {
+  it("A bulk retry of ignored events replays each request to its connection by the current rules", async ({
     create,
     ended,
     gateway,
@@ -299,8 +311,8 @@ describe("a bulk retry of ignored events", () => {
   })
 })
 
-describe("a bulk operation", () => {
-  it("of everything has to be asked for as such", async ({ gateway }) => {
+describe("Bulk operation", () => {
+  it("A bulk operation on all records must be requested explicitly", async ({ gateway }) => {
     for (const of of ["events", "requests", "ignored_events"]) {
       for (const filter of [{}, { confirm: false }, { rate: 10 }, { all: false }]) {
         const { body, status } = await gateway.call("POST", `/${of}/bulk_operations`, filter)
@@ -312,7 +324,7 @@ describe("a bulk operation", () => {
     }
   })
 
-  it("can be cancelled until it is at its end", async ({ gateway }) => {
+  it("A bulk operation can be cancelled until it ends", async ({ gateway }) => {
     for (const of of ["requests", "events"] as const) {
       const id = await gateway.heldOperation(of)
       const list = await gateway.api("GET", `/${of}/bulk_operations?bucket=ongoing`)
@@ -325,7 +337,7 @@ describe("a bulk operation", () => {
     }
   })
 
-  it("is listed by how far it is", async ({ create, ended, gateway }) => {
+  it("Bulk operations can be listed by their progress", async ({ create, ended, gateway }) => {
     const source = await gateway.source()
     const after = await ended("events", await create("events", { source_id: source.id, to: "now-1h", from: "now-2h" }))
     const idsIn = async (query: string) => {
@@ -337,7 +349,7 @@ describe("a bulk operation", () => {
     expect(await idsIn("bucket=ongoing")).not.toContain(after.id)
   })
 
-  it("is refused where nothing can be made of it", async ({ gateway }) => {
+  it("An invalid bulk operation is refused", async ({ gateway }) => {
     const codeOf = async (path: string, body?: object) => {
       const answer = await gateway.call(body === undefined ? "GET" : "POST", path, body)
       return [answer.status, answer.body.code]

@@ -6,7 +6,7 @@ import { patience } from "../support/Waiting.ts"
 /** Deliveries by HTTP that are under way when a process ends: what their target sees, and what becomes of them. */
 
 it(
-  "a request that is not answered before the process ends is aborted at its target, and sent again by the next one",
+  "A delivery without an answer at shutdown is aborted, and the next process sends it again",
   { timeout: 4 * patience },
   async ({ gateway, target }) => {
     target.reply = hanging

@@ -7,7 +7,7 @@ import { hanging, type Target } from "../support/Target.ts"
 
 /** How many deliveries a destination has on the wire: contract 13. */
 
-/** A target that holds what it receives until it is told to answer, and knows how many it held at the most. */
+/** A target that holds what it receives until the test lets it answer, and counts how many it held at most. */
 const holding = (target: Target) => {
   const held: Array<ServerResponse> = []
   let most = 0
@@ -32,8 +32,8 @@ const it = gatewayIt.extend("send", ({ gateway }) => async (source: Source, coun
   }
 })
 
-describe("a destination's deliveries", () => {
-  it("are never more at once than max_concurrency says, from the next one on after a change", async ({
+describe("Concurrency limit", () => {
+  it("Deliveries at once never exceed max_concurrency, and a change applies from the next one on", async ({
     gateway,
     send,
     target
@@ -61,7 +61,7 @@ describe("a destination's deliveries", () => {
     expect(most()).toBe(8)
   })
 
-  it("are as many at once as a target of constant latency needs", async ({ gateway, send, target }) => {
+  it("Deliveries at once grow as a target with constant latency needs", async ({ gateway, send, target }) => {
     const { destination, source } = await gateway.route(target)
     expect(destination.config).toMatchObject({ max_concurrency: null })
     const onWire = { now: 0, most: 0 }
@@ -75,7 +75,12 @@ describe("a destination's deliveries", () => {
     while (onWire.most < 150) await send(source, 300)
   })
 
-  it("to one that hangs leave the others theirs", async ({ gateway, send, target, upstream }) => {
+  it("Deliveries to a hanging destination leave enough concurrency for others", async ({
+    gateway,
+    send,
+    target,
+    upstream
+  }) => {
     upstream.reply = hanging
     const hung = await gateway.destination({ url: upstream.origin, max_concurrency: 2_000 })
     const source = await gateway.source()
@@ -89,7 +94,10 @@ describe("a destination's deliveries", () => {
 })
 
 describe("max_concurrency", () => {
-  it("is refused where it has no effect, and out of its bounds", async ({ gateway, target }) => {
+  it("The setting max_concurrency is refused out of its bounds and where it has no effect", async ({
+    gateway,
+    target
+  }) => {
     const config = { max_concurrency: 5 }
     const mock = await gateway.call("POST", "/destinations", { name: "mock-at-once", type: "MOCK_API", config })
     expect(mock.status).toBe(400)

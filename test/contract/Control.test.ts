@@ -36,8 +36,8 @@ const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const kib = (count: number): string => "x".repeat(count * 1_024)
 const mib = 1_024 * 1_024
 
-describe("limits of calls", () => {
-  it("a key has its calls a minute, and is told what is left", async ({ get }) => {
+describe("Limits of calls", () => {
+  it("An API key has a limit of calls a minute, and answers state what remains", async ({ get }) => {
     const limited = await Gateway.start({ TIDEGATE_API_RATE_LIMIT: "20" })
     try {
       const ask = () => get("/v1/sources?limit=1", bearer(limited.key), limited.origin)
@@ -63,7 +63,10 @@ describe("limits of calls", () => {
     }
   })
 
-  it("wrong keys are slowed down by their address, and a good one from there passes", async ({ gateway, get }) => {
+  it("Calls with wrong keys are limited by address, and a valid key from there still works", async ({
+    gateway,
+    get
+  }) => {
     const statuses: Array<number> = []
     let last = await get("/v1/sources", bearer("gwk_wrong"))
     for (let calls = 1; calls < 300 && last.status === 401; calls++) {
@@ -82,8 +85,8 @@ describe("limits of calls", () => {
   })
 })
 
-describe("the page", () => {
-  it("every answer is guarded: no framing, no sniffing, nothing that runs", async ({ gateway, get }) => {
+describe("API page", () => {
+  it("Every answer forbids framing, content sniffing and scripts", async ({ gateway, get }) => {
     for (const path of [
       "/",
       "/v1/sources",
@@ -103,15 +106,13 @@ describe("the page", () => {
     }
   })
 
-  it("/ leads a browser to it, and tells programs where things are", async ({ get }) => {
+  it("The path / redirects browsers to the API page and lists the addresses for programs", async ({ get }) => {
     const browser = await get("/", { accept: "text/html,application/xhtml+xml,*/*;q=0.8" })
     expect([browser.status, browser.headers.get("location")]).toEqual([302, "docs"])
     expect(await (await get("/", { accept: "*/*" })).json()).toMatchObject({ docs: "/docs", openapi: "/openapi.json" })
   })
 
-  it("has the manual beside it, whose links within lead somewhere, and nothing else of the machine", async ({
-    get
-  }) => {
+  it("The API page has the guides beside it with working links and serves no other file", async ({ get }) => {
     const list = await (await get("/docs/guides/")).text()
     expect(list).toContain('<a href="cli.md">The command line</a>')
     const cli = await get("/docs/guides/cli.md")
@@ -134,7 +135,7 @@ describe("the page", () => {
     }
   })
 
-  it("is small, runs nothing but its own script, and asks nobody else", async ({ get }) => {
+  it("The API page is small, runs only its own script and calls no other server", async ({ get }) => {
     const page = await get("/docs")
     const html = await page.text()
     expect(html.length).toBeLessThan(4_000)
@@ -150,7 +151,7 @@ describe("the page", () => {
     expect((await get("/docs")).headers.get("content-security-policy")).not.toBe(policy)
   })
 
-  it("its script comes once, compressed, under a name of its content", async ({ gateway, get }) => {
+  it("The API page's script is sent once, compressed, with a name made from its content", async ({ gateway, get }) => {
     for (const [path, base] of [
       ["/docs", "/"],
       ["/docs/", "/docs/"],
@@ -171,8 +172,8 @@ describe("the page", () => {
   })
 })
 
-describe("bodies as large as what they may hold", () => {
-  it("50 response rules of 64 KiB", async ({ gateway }) => {
+describe("Largest bodies", () => {
+  it("A source accepts 50 response rules of 64 KiB", async ({ gateway }) => {
     const rules = Array.from({ length: 50 }, (_, index) => ({
       match: { path: `/${index}` },
       response: { content_type: "text", body: kib(64) }
@@ -183,7 +184,7 @@ describe("bodies as large as what they may hold", () => {
     expect((await response.text()).length).toBe(64 * 1_024)
   })
 
-  it("an inline transformation of 1 MiB", async ({ gateway }) => {
+  it("A connection accepts an inline transformation of 1 MiB", async ({ gateway }) => {
     const head = 'addHandler("transform", (request) => request)\n//'
     const code = head + "x".repeat(mib - head.length)
     const [source, destination] = [await gateway.source(), await gateway.destination({ path: "/" }, "MOCK_API")]
@@ -194,7 +195,7 @@ describe("bodies as large as what they may hold", () => {
     expect(written).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR" } })
   })
 
-  it("a sample of 9 MiB for a trial run", async ({ gateway }) => {
+  it("A transformation test accepts a sample of 9 MiB", async ({ gateway }) => {
     const sample = { note: kib(9 * 1_024) }
     const run = await gateway.call("POST", "/transformations/run", {
       code: 'addHandler("transform", (request) => ({ ...request, body: { length: request.body.note.length } }))',
@@ -208,7 +209,7 @@ describe("bodies as large as what they may hold", () => {
     expect(tooLarge).toMatchObject({ status: 413, body: { code: "PAYLOAD_TOO_LARGE" } })
   })
 
-  it("only some large ones at a time: the others wait, and small calls do not", async ({ gateway }) => {
+  it("Only a few large calls run at once, the others wait, and small calls do not", async ({ gateway }) => {
     const large = (headers: ReadonlyArray<readonly [string, string]>) => {
       const path = "/v1/transformations/run"
       const all = [
@@ -242,7 +243,7 @@ describe("bodies as large as what they may hold", () => {
     })
   })
 
-  it("patterns of 512 characters, in every rule", async ({ gateway }) => {
+  it("Rules accept patterns of 512 characters", async ({ gateway }) => {
     const rule = (length: number) => [{ type: "filter", path: { $regex: "a".repeat(length) } }] as const
     const [source, destination] = [await gateway.source(), await gateway.destination({ path: "/" }, "MOCK_API")]
     await gateway.connection(source, destination, rule(512))
@@ -255,8 +256,8 @@ describe("bodies as large as what they may hold", () => {
   })
 })
 
-describe("what a write leaves out", () => {
-  it("stays with an upsert, and with a destination's PUT by id has its default", async ({ gateway }) => {
+describe("Members that a write leaves out", () => {
+  it("An upsert keeps what it leaves out, and a PUT by id of a destination resets it", async ({ gateway }) => {
     const name = gateway.name("kept")
     const whole = { name, type: "MOCK_API", description: "d", config: { path: "/a", rate_limit: 7 } }
     const { id } = await gateway.api("PUT", "/destinations", whole)
@@ -269,7 +270,7 @@ describe("what a write leaves out", () => {
     expect(replaced).toMatchObject({ id, description: null, config: { path: "/c", rate_limit: null } })
   })
 
-  it("an upsert of an HTTP destination names its target, whether there is one of that name or not", async ({
+  it("An upsert of an HTTP destination requires its target URL, whether the name exists or not", async ({
     gateway
   }) => {
     const name = gateway.name("target")
@@ -280,7 +281,7 @@ describe("what a write leaves out", () => {
     }
   })
 
-  it("variables of a transformation stay, also when it is written inside a rule; null takes them away", async ({
+  it("A transformation keeps its variables, also when written inside a rule, and null removes them", async ({
     gateway
   }) => {
     const [name, code] = [gateway.name("env"), 'addHandler("transform", (r) => r)']
@@ -292,7 +293,7 @@ describe("what a write leaves out", () => {
     expect(await gateway.api("PUT", "/transformations", { name, code, env: null })).toMatchObject({ id, env: {} })
   })
 
-  it("a source keeps its verification, and a connection its rules", async ({ gateway }) => {
+  it("An upsert keeps a source's verification and a connection's rules", async ({ gateway }) => {
     const source = await gateway.source({ auth_type: "API_KEY", auth: { api_key: "a long secret" } })
     const again = await gateway.api("PUT", "/sources", { name: source.name, description: "d" })
     expect(again).toMatchObject({ id: source.id, description: "d", config: { auth_type: "API_KEY" } })
@@ -306,7 +307,7 @@ describe("what a write leaves out", () => {
   })
 })
 
-describe("lists", () => {
+describe("Lists", () => {
   const connections = 12
   let requestId: string
   let otherId: string
@@ -329,7 +330,7 @@ describe("lists", () => {
   })
 
   for (const list of ["events", "ignored_events"] as const) {
-    it(`${list} of a request go on where a page ends`, async ({ gateway, pagesOf }) => {
+    it(`The ${list} of a request continue where a page ends`, async ({ gateway, pagesOf }) => {
       const pages = await pagesOf(`/requests/${requestId}/${list}?limit=5`)
       expect(pages.map(({ count, next }) => [count, next !== null])).toEqual([
         [5, true],
@@ -346,7 +347,7 @@ describe("lists", () => {
     })
   }
 
-  it("events are found by their request, whenever it was", async ({ gateway }) => {
+  it("Events of a request are found, whenever it was received", async ({ gateway }) => {
     const old = await gateway.sql("select id from events where request_id = $1 order by id", [requestId])
     const list = await gateway.api("GET", `/events?request_id=${requestId}`)
     expect(list.models.map((model) => model.id).toSorted()).toEqual(old.map(({ id }) => id))
@@ -362,7 +363,7 @@ describe("lists", () => {
     expect((await gateway.api("GET", "/events?request_id=req_nothing")).count).toBe(0)
   })
 
-  it("lists of resources say whether there are more, and take no cursor", async ({ gateway }) => {
+  it("Lists of resources state whether there are more and accept no cursor", async ({ gateway }) => {
     const [source, otherSource] = [await gateway.source(), await gateway.source()]
     const mock = () => gateway.destination({}, "MOCK_API")
     const [destination, otherDestination] = [await mock(), await mock()]
@@ -391,7 +392,7 @@ describe("lists", () => {
     }
   })
 
-  it("a list of large resources ends before it is too large, and says so", async ({ gateway }) => {
+  it("A list of large resources ends before it is too large and says so", async ({ gateway }) => {
     const name = gateway.name("heavy")
     const body = `"${"x".repeat(65_534)}"`
     const rules = Array.from({ length: 15 }, (_, index) => ({ match: { path: `/${index}` }, response: { body } }))
@@ -421,7 +422,7 @@ describe("lists", () => {
     })
   })
 
-  it("a limit is written in digits", async ({ gateway }) => {
+  it("A list's limit must be written in digits", async ({ gateway }) => {
     const lists = ["/sources", "/requests", "/events", "/attempts", `/requests/${requestId}/events`]
     for (const path of lists) {
       for (const limit of ["1e2", "%2B5", "5.0", "0x10", "%205", ""]) {

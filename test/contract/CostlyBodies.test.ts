@@ -103,8 +103,8 @@ const kinds: ReadonlyArray<readonly [name: string, rules: Rules, source: SourceC
   ]
 ]
 
-describe("bodies that cost more than they weigh", () => {
-  it.for(kinds)("hold nobody up, by %s", async ([name, rules, config], { attack, gateway }) => {
+describe("Costly bodies", () => {
+  it.for(kinds)("Costly bodies never block the event loop: %s", async ([name, rules, config], { attack, gateway }) => {
     const source = await gateway.source(config)
     const plain = await gateway.source()
     // It is not about deliveries: nothing is listening, and what fails is not tried again.
@@ -123,7 +123,7 @@ describe("bodies that cost more than they weigh", () => {
     }
   })
 
-  it("are survived 24 at a time", async ({ gateway, post, target }) => {
+  it("The gateway survives 24 costly bodies at once", async ({ gateway, post, target }) => {
     const source = await gateway.source()
     const nowhere = await gateway.destination({ url: "http://127.0.0.1:9" })
     await gateway.connection(source, nowhere, [{ type: "filter", body: { a: 1 } }])
@@ -144,8 +144,8 @@ describe("bodies that cost more than they weigh", () => {
   })
 })
 
-describe("a source with a thousand connections", () => {
-  it("is routed in turns", async ({ gateway, post }) => {
+describe("Source with a thousand connections", () => {
+  it("A request of a source with a thousand connections is routed in parts", async ({ gateway, post }) => {
     const source = await gateway.source()
     const nowhere = await gateway.destination({ url: "http://127.0.0.1:9" })
     const texts = Array.from({ length: 20 }, (_, i) => ({ $regex: `[a-z]+[0-9]${i}` }))
@@ -167,7 +167,7 @@ describe("a source with a thousand connections", () => {
     console.log(`a thousand connections: ${processorMs.toFixed(0)} ms (${clockMs.toFixed(0)} ms by the clock)`)
     expect(processorMs).toBeLessThan(boundMs())
     for (const { request_id } of sent) {
-      // What costs the door too much, the connections decide.
+      // What costs ingress too much is decided after routing by the connections.
       await gateway.eventually("all connections have decided", async () => {
         const [row] = await gateway.sql("select ignored_count from requests where id = $1", [request_id])
         return row?.["ignored_count"] === 1_000 || undefined
@@ -176,10 +176,14 @@ describe("a source with a thousand connections", () => {
   })
 })
 
-describe("a body that is not parsed", () => {
+describe("Body that is not parsed", () => {
   const text = { type: "filter", body: { $startsWith: "[[],[]" } } as const
 
-  it("is text to rules, is delivered as it is, and says why", async ({ gateway, shown, target }) => {
+  it("A body that is not parsed is text to rules, is delivered unchanged, and states the reason", async ({
+    gateway,
+    shown,
+    target
+  }) => {
     const body = `[${"[],".repeat(100_000)}[]]`
     const { data, listed, trace } = await shown(body, [text])
     expect(trace.events).toHaveLength(1)
@@ -190,13 +194,13 @@ describe("a body that is not parsed", () => {
     expect(delivery.body.toString()).toBe(body)
   })
 
-  it("is the start of it where it is large", async ({ shown }) => {
+  it("A large body that is not parsed is shown up to 64 KiB", async ({ shown }) => {
     const { data } = await shown(`[${"[],".repeat(1_000_000)}[]]`, [text])
     expect(data).toMatchObject({ encoding: "text", is_large_payload: true })
     expect(data?.body).toBe(`[${"[],".repeat(1_000_000)}`.slice(0, 65_536))
   })
 
-  it("is not JSON that is only large", async ({ shown }) => {
+  it("A large JSON body within the limits is parsed", async ({ shown }) => {
     const value = Array.from({ length: 9_000 }, (_, id) => ({ id, name: "é", text: "z".repeat(1_000) }))
     const { data, listed, trace } = await shown(JSON.stringify(value), [{ type: "filter", body: { id: 8_999 } }])
     expect(trace.events).toHaveLength(1)

@@ -46,8 +46,8 @@ const document = {
   text: "a".repeat(100_000)
 }
 
-describe("filters that are made to cost", () => {
-  it.for(written)("are saved, tried and used, or refused: %s", async ([, conditions], { gateway, owner }) => {
+describe("Costly filters", () => {
+  it.for(written)("A costly filter works or is refused in time: %s", async ([, conditions], { gateway, owner }) => {
     await heldMs()
     const name = gateway.name("filter")
     const saved = await gateway.call("POST", "/filters", { name, conditions }, owner)
@@ -76,9 +76,7 @@ describe("filters that are made to cost", () => {
     expect((await heldMs()).processorMs).toBeLessThan(boundMs())
   })
 
-  it("hold up neither their sender nor others, a hundred of them on one source, and each decides", async ({
-    gateway
-  }) => {
+  it("A hundred costly filters on one source delay nobody, and each decides", async ({ gateway }) => {
     const [source, plain] = [await gateway.source(), await gateway.source()]
     const destination = await gateway.destination({ url: "http://127.0.0.1:9/" })
     // As costly as one may be: nearly a million steps for each of these bodies.

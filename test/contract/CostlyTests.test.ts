@@ -32,8 +32,10 @@ const steps = names.map((id, n) => ({
 }))
 const edges = names.map((id, n) => edge(n === 0 ? null : names[n - 1]!, id))
 
-describe("tests of workflows that are made to cost", () => {
-  it("take no more than their places, hold up nobody, and the others are told to come again", async ({ gateway }) => {
+describe("Costly workflow tests", () => {
+  it("Costly workflow tests stay within their limit and delay nobody, and others are asked to retry", async ({
+    gateway
+  }) => {
     const plain = await gateway.source()
     const sessions: Array<{ readonly owner: string; readonly request_id: string; readonly destination: string }> = []
     const body = JSON.stringify({ parts: Array.from({ length: 10 }, (_, n) => String(n).repeat(mebi - 65_536)) })

@@ -23,11 +23,8 @@ const it = gatewayIt
 const cors = (headers: object): ReadonlyArray<string> =>
   Object.keys(headers).filter((name) => name.startsWith("access-control-"))
 
-describe("a page", () => {
-  it("of a named origin may call what its user has a credential for, and read the answer", async ({
-    from,
-    gateway
-  }) => {
+describe("Page of another origin", () => {
+  it("A page of a configured origin may call the API and read the answer", async ({ from, gateway }) => {
     const preflight = await from(page, "OPTIONS", "/v1/sources/src_x", [
       ["Access-Control-Request-Method", "PATCH"],
       ["Access-Control-Request-Headers", "authorization,content-type"]
@@ -71,7 +68,7 @@ describe("a page", () => {
     expect([made.status, made.headers["access-control-allow-origin"]]).toEqual([200, "http://localhost:5173"])
   })
 
-  it("of any other origin is told nothing, and no cache takes one answer for the other", async ({ from }) => {
+  it("A page of any other origin gets no CORS headers, and caches keep the answers apart", async ({ from }) => {
     for (const origin of [
       "https://app.example.com.evil.test",
       "http://app.example.com",
@@ -88,7 +85,10 @@ describe("a page", () => {
     }
   })
 
-  it("of a named origin is nothing more to a source, nor to what everybody may open", async ({ from, gateway }) => {
+  it("A page of a configured origin has no special access to sources or public resources", async ({
+    from,
+    gateway
+  }) => {
     const source = await gateway.source()
     const sent = await from(page, "POST", `/e/${source.id}`, [], "{}")
     expect([sent.status, cors(sent.headers)]).toEqual([200, []])

@@ -43,10 +43,10 @@ const it = gatewayIt
     return source
   })
 
-describe("rules", () => {
+describe("Custom response rules", () => {
   const matched = { content_type: "text", body: "matched" }
   const table: ReadonlyArray<readonly [name: string, match: object, hit: Sent, misses: ReadonlyArray<Sent>]> = [
-    ["method", { method: "PUT" }, { method: "PUT" }, [{ method: "POST" }]],
+    ["a method", { method: "PUT" }, { method: "PUT" }, [{ method: "POST" }]],
     ["several methods", { method: ["PUT", "PATCH"] }, { method: "PATCH" }, [{ method: "POST" }]],
     ["methods as an operator", { method: { $in: ["PUT"] } }, { method: "PUT" }, [{}]],
     ["a path", { path: "/orders" }, { suffix: "/orders" }, [{ suffix: "/orders/1" }, {}]],
@@ -57,8 +57,13 @@ describe("rules", () => {
       [{ suffix: "/v1/orders" }]
     ],
     ["a path as a regular expression", { path: { $regex: "^/o/[0-9]+$" } }, { suffix: "/o/12" }, [{ suffix: "/o/x" }]],
-    ["a star is a star", { path: "/orders/*" }, { suffix: "/orders/*" }, [{ suffix: "/orders/1" }]],
-    ["query", { query: { mode: "test" } }, { suffix: "?mode=live&mode=test" }, [{ suffix: "?mode=live" }, {}]],
+    ["a star as a literal character", { path: "/orders/*" }, { suffix: "/orders/*" }, [{ suffix: "/orders/1" }]],
+    [
+      "a query parameter",
+      { query: { mode: "test" } },
+      { suffix: "?mode=live&mode=test" },
+      [{ suffix: "?mode=live" }, {}]
+    ],
     ["headers", { headers: { "X-Tenant": { $in: ["a"] } } }, { headers: [["x-tenant", "a"]] }, [{}]],
     [
       "a dotted path into the body",
@@ -66,10 +71,10 @@ describe("rules", () => {
       { headers: json, body: '{"order":{"id":0}}' },
       [{ headers: json, body: '{"order":{}}' }, { body: "order.id" }]
     ],
-    ["what must be missing", { headers: { "x-a": { $exists: false } } }, {}, [{ headers: [["X-A", ""]] }]],
-    ["a text that holds", { body: { $contains: "urgent" } }, { body: "most urgent" }, [{ body: "soon" }]],
+    ["a missing header", { headers: { "x-a": { $exists: false } } }, {}, [{ headers: [["X-A", ""]] }]],
+    ["a word in the text", { body: { $contains: "urgent" } }, { body: "most urgent" }, [{ body: "soon" }]],
     [
-      "all of several",
+      "several conditions, which must all hold",
       { method: "POST", path: "/a", query: { q: "1" }, headers: { h: "1" }, body: { b: 1 } },
       { suffix: "/a?q=1", headers: [...json, ["H", "1"]], body: '{"b":1}' },
       [
@@ -79,14 +84,14 @@ describe("rules", () => {
     ]
   ]
   for (const [name, match, hit, misses] of table) {
-    it(name, async ({ answering, send }) => {
+    it(`A custom response rule matches by ${name}`, async ({ answering, send }) => {
       const source = await answering({ content_type: "text", body: "fallback", rules: [{ match, response: matched }] })
       expect((await send(source, hit)).body).toBe("matched")
       for (const miss of misses) expect((await send(source, miss)).body).toBe("fallback")
     })
   }
 
-  it("the first enabled one that matches decides; one without conditions matches everything", async ({
+  it("The first enabled rule that matches decides, and a rule without conditions always matches", async ({
     answering,
     send
   }) => {
@@ -107,7 +112,7 @@ describe("rules", () => {
     expect((await send(source, { suffix: "/b" })).body).toBe("any")
   })
 
-  it("without a match and a fallback the answer is the acknowledgement", async ({ answering, send }) => {
+  it("Without a matching rule and a fallback the answer is the acknowledgement", async ({ answering, send }) => {
     const source = await answering({ rules: [{ match: { method: "PUT" }, response: { body: '"put"' } }] })
     expect(JSON.parse((await send(source)).body)).toEqual({
       ok: true,
@@ -117,7 +122,7 @@ describe("rules", () => {
     })
   })
 
-  it("of fifty the last one is still asked", async ({ answering, gateway, send }) => {
+  it("The last of fifty response rules is still evaluated", async ({ answering, gateway, send }) => {
     const rules = Array.from({ length: 50 }, (_, i) => ({
       match: { path: `/${i}`, headers: { "x-n": String(i) } },
       response: { status: 200 + i, content_type: "text", body: i === 4 || i === 5 ? "" : `rule ${i}` }
@@ -133,7 +138,7 @@ describe("rules", () => {
     expect([status, body.data.fields[0].path]).toEqual([400, "config.custom_response.rules"])
   })
 
-  it("what is stored is what was written, and a change holds from the next request on", async ({
+  it("A stored custom response is returned as written, and a change applies from the next request on", async ({
     answering,
     gateway,
     send
@@ -155,14 +160,17 @@ describe("rules", () => {
   })
 })
 
-describe("what is answered", () => {
+describe("Content of a custom response", () => {
   const types = [
     ["json", '{"a":1}', "application/json; charset=utf-8"],
     ["text", "plain <b>", "text/plain; charset=utf-8"],
     ["xml", "<ok/>", "application/xml; charset=utf-8"]
   ] as const
   for (const [content_type, body, header] of types) {
-    it(`${content_type}, which a browser must not take for a page`, async ({ answering, send }) => {
+    it(`A custom response of type ${content_type} is not interpreted as a page by browsers`, async ({
+      answering,
+      send
+    }) => {
       const answer = await send(await answering({ content_type, body }))
       expect([answer.status, answer.body, answer.headers["content-type"]]).toEqual([200, body, header])
       expect(answer.headers).toMatchObject({
@@ -180,7 +188,7 @@ describe("what is answered", () => {
     body: values
   }
 
-  it("placeholders in JSON", async ({ answering, gateway, send }) => {
+  it("Placeholders are filled in JSON responses", async ({ answering, gateway, send }) => {
     const body =
       '{"id":{{body.order.id}},"tags":{{body.order.tags}},"tag":"{{body.order.tags[1]}}","text":"{{body.text}}",' +
       '"tenant":"{{headers.X-Tenant}}","q":"{{query.q}}","r":{{query.r}},"path":"{{path}}","method":"{{method}}",' +
@@ -205,7 +213,7 @@ describe("what is answered", () => {
     })
   })
 
-  it("placeholders in text and in XML", async ({ answering, send }) => {
+  it("Placeholders are filled in text and XML responses", async ({ answering, send }) => {
     const text = await answering({ content_type: "text", body: "[{{body.text}}] [{{body.order.tags}}] [{{body.no}}]" })
     expect((await send(text, sent)).body).toBe('["quoted" <tag> & ü\n] [["a","b"]] []')
     const xml = await answering({ content_type: "xml", body: '<a b="{{body.text}}">{{query.q}}</a>' })
@@ -215,7 +223,7 @@ describe("what is answered", () => {
     expect(answer.endsWith(">a b</a>")).toBe(true)
   })
 
-  it("a sender's value stays a value", async ({ answering, send }) => {
+  it("A sender's value cannot change the structure of a JSON response", async ({ answering, send }) => {
     const source = await answering({ body: '{"name":"{{body.name}}","role":"user"}' })
     const name = '","role":"admin","x":"{{request.id}}'
     expect(JSON.parse((await send(source, { headers: json, body: JSON.stringify({ name }) })).body)).toEqual({
@@ -224,7 +232,7 @@ describe("what is answered", () => {
     })
   })
 
-  it("headers of its own, which no sender can break open", async ({ answering, send }) => {
+  it("A custom response can have headers, which a sender's value cannot break", async ({ answering, send }) => {
     const headers = {
       "X-Order": "{{body.id}}",
       "Retry-After": "120",
@@ -245,20 +253,20 @@ describe("what is answered", () => {
     expect(answer.headers["x-order"]).toContain("7")
   })
 
-  it("header values beyond ASCII, as they came", async ({ answering, send }) => {
+  it("Custom response headers keep non-ASCII values as they came", async ({ answering, send }) => {
     const headers = { "X-City": "Z\xfcrich", "X-Echo": "{{headers.x-name}}" }
     const source = await answering({ rules: [{ response: { content_type: "text", body: "grüße", headers } }] })
     const answer = await send(source, { headers: [["X-Name", "caf\xe9"]] })
     expect([answer.body, answer.headers["x-city"], answer.headers["x-echo"]]).toEqual(["grüße", "Z\xfcrich", "caf\xe9"])
   })
 
-  it("to HEAD, the same without its body", async ({ answering, send }) => {
+  it("HEAD has the same custom response without its body", async ({ answering, send }) => {
     const source = await answering({ content_type: "text", body: "eight by" })
     const answer = await send(source, { method: "HEAD" })
     expect([answer.status, answer.body, answer.headers["content-length"]]).toEqual([200, "", "8"])
   })
 
-  it("what would be longer than an answer may be is acknowledged instead", async ({ answering, send }) => {
+  it("A custom response that would be too long is replaced by the acknowledgement", async ({ answering, send }) => {
     const source = await answering({ content_type: "text", body: "{{body}}{{body}}" })
     const short = await send(source, { body: "ab" })
     expect(short.body).toBe("abab")
@@ -267,9 +275,13 @@ describe("what is answered", () => {
   })
 })
 
-describe("statuses", () => {
+describe("Custom response statuses", () => {
   for (const status of [200, 201, 202, 204, 299, 301, 304, 400, 401, 404, 409, 410, 422, 429, 500, 503, 599]) {
-    it(`${status}, and the request is accepted and routed all the same`, async ({ gateway, send, target }) => {
+    it(`A custom response with status ${status} still accepts and routes the request`, async ({
+      gateway,
+      send,
+      target
+    }) => {
       const body = status === 204 || status === 304 ? "" : `status ${status}`
       const { source } = await gateway.route(target, {
         source: { custom_response: { rules: [{ response: { status, content_type: "text", body } }] } }
@@ -284,8 +296,8 @@ describe("statuses", () => {
   }
 })
 
-describe("only what is accepted is answered so", () => {
-  it("not a source that is unknown or disabled, nor a method, a size or a sender that is refused", async ({
+describe("Requests without a custom response", () => {
+  it("Rejected requests and unknown or disabled sources get no custom response", async ({
     answering,
     gateway,
     send
@@ -312,7 +324,11 @@ describe("only what is accepted is answered so", () => {
     ])
   })
 
-  it("not without the database: the sender is told to come again", async ({ answering, gateway, send }) => {
+  it("Without the database the sender is asked to retry and gets no custom response", async ({
+    answering,
+    gateway,
+    send
+  }) => {
     const source = await answering({ rules: [{ response: { status: 202, body: '"custom"' } }] })
     expect((await send(source)).status).toBe(202)
     await gateway.link.cut()
@@ -327,7 +343,7 @@ describe("only what is accepted is answered so", () => {
   })
 })
 
-describe("a chat's interactions", () => {
+describe("Chat interactions", () => {
   const interaction = (body: string): Sent => {
     const at = String(Math.floor(Date.now() / 1000))
     return {
@@ -340,7 +356,11 @@ describe("a chat's interactions", () => {
     }
   }
 
-  it("are deferred, for everybody or for their sender only, and delivered", async ({ discord, send, target }) => {
+  it("Chat interactions are deferred, publicly or only for their sender, and delivered", async ({
+    discord,
+    send,
+    target
+  }) => {
     for (const [config, answer] of [
       [{}, { type: 5 }],
       [{ chat_defer_ephemeral: false }, { type: 5 }],
@@ -355,14 +375,14 @@ describe("a chat's interactions", () => {
     }
   })
 
-  it("an autocomplete gets no choices, a ping its pong", async ({ discord, send }) => {
+  it("A chat autocomplete gets no choices, and a ping gets a pong", async ({ discord, send }) => {
     const source = await discord({ chat_defer_ephemeral: true })
     expect(JSON.parse((await send(source, interaction('{"type":4}'))).body)).toEqual({ type: 8, data: { choices: [] } })
     expect(JSON.parse((await send(source, interaction('{"type":1}'))).body)).toEqual({ type: 1 })
     expect((await send(source, { ...interaction('{"type":2}'), body: '{"type":2 }' })).status).toBe(401)
   })
 
-  it("its events are acknowledged by 204, and delivered", async ({ discord, send, target }) => {
+  it("Chat events are acknowledged with 204 and delivered", async ({ discord, send, target }) => {
     const source = await discord({}, "DISCORD_EVENTS")
     const event = '{"type":1,"event":{"type":"APPLICATION_AUTHORIZED"}}'
     const answered = await send(source, interaction(event))
@@ -370,7 +390,11 @@ describe("a chat's interactions", () => {
     expect((await target.next())[0]!.body.toString()).toBe(event)
   })
 
-  it("a switch that is turned holds at once, and is for that type only", async ({ discord, gateway, send }) => {
+  it("A change of chat_defer_ephemeral applies at once, and only Discord sources accept it", async ({
+    discord,
+    gateway,
+    send
+  }) => {
     const source = await discord({})
     await gateway.api("PATCH", `/sources/${source.id}`, { config: { chat_defer_ephemeral: true } })
     expect(JSON.parse((await send(source, interaction('{"type":2}'))).body)).toEqual({ type: 5, data: { flags: 64 } })
@@ -381,7 +405,7 @@ describe("a chat's interactions", () => {
     expect([status, body.data.fields[0].path]).toEqual([400, "config.chat_defer_ephemeral"])
   })
 
-  it("a custom response goes before it", async ({ discord, send }) => {
+  it("A custom response overrides the deferral of a chat interaction", async ({ discord, send }) => {
     const rules = [
       { match: { body: { "data.name": "ask" } }, response: { body: '{"type":4,"data":{"content":"Hi"}}' } }
     ]
@@ -393,40 +417,56 @@ describe("a chat's interactions", () => {
   })
 })
 
-describe("settings that cannot be used", () => {
+describe("Invalid custom responses", () => {
   const rule = (match: unknown, response: unknown = { body: "1" }) => ({ rules: [{ match, response }] })
   const at = "config.custom_response"
   const wrong: ReadonlyArray<readonly [name: string, custom_response: unknown, path: string]> = [
     ["not an object", "ok", at],
-    ["a content type nobody knows", { content_type: "html", body: "" }, `${at}.content_type`],
-    ["a member nobody knows", { bdy: "" }, at],
-    ["a misspelt matcher", rule({ paths: "/" }), `${at}.rules[0].match`],
-    ["an operator nobody knows", rule({ body: { $like: "a" } }), `${at}.rules[0].match.body.$like`],
+    ["an unknown content type", { content_type: "html", body: "" }, `${at}.content_type`],
+    ["an unknown member", { bdy: "" }, at],
+    ["a misspelled matcher", rule({ paths: "/" }), `${at}.rules[0].match`],
+    ["an unknown operator", rule({ body: { $like: "a" } }), `${at}.rules[0].match.body.$like`],
     ["an operand of another kind", rule({ body: { a: { $in: { b: 1 } } } }), `${at}.rules[0].match.body.a.$in`],
-    ["a regular expression that is none", rule({ path: { $regex: "(" } }), `${at}.rules[0].match.path.$regex`],
-    ["one that looks back", rule({ path: { $regex: "(a)\\1" } }), `${at}.rules[0].match.path.$regex`],
-    ["one of 513 characters", rule({ path: { $regex: "a".repeat(513) } }), `${at}.rules[0].match.path.$regex`],
+    ["an invalid regular expression", rule({ path: { $regex: "(" } }), `${at}.rules[0].match.path.$regex`],
+    [
+      "a regular expression with a backreference",
+      rule({ path: { $regex: "(a)\\1" } }),
+      `${at}.rules[0].match.path.$regex`
+    ],
+    [
+      "a regular expression of 513 characters",
+      rule({ path: { $regex: "a".repeat(513) } }),
+      `${at}.rules[0].match.path.$regex`
+    ],
     ["status 199", rule({}, { status: 199 }), `${at}.rules[0].response.status`],
     ["status 600", rule({}, { status: 600 }), `${at}.rules[0].response.status`],
     ["status 200.5", rule({}, { status: 200.5 }), `${at}.rules[0].response.status`],
     ["a body with 204", rule({}, { status: 204, body: "1" }), `${at}.rules[0].response.body`],
-    ["JSON that is none", { body: "{" }, `${at}.body`],
+    ["invalid JSON", { body: "{" }, `${at}.body`],
     ["a placeholder that is not closed", { content_type: "text", body: "{{body" }, `${at}.body`],
-    ["a placeholder of nothing", { content_type: "text", body: "{{env.SECRET}}" }, `${at}.body`],
+    ["an unknown placeholder", { content_type: "text", body: "{{env.SECRET}}" }, `${at}.body`],
     ["a body of 64 KiB and a byte", { content_type: "text", body: "x".repeat(65_537) }, `${at}.body`],
-    ["a cookie", rule({}, { headers: { "Set-Cookie": "a=1" } }), `${at}.rules[0].response.headers.Set-Cookie`],
-    ["a length", rule({}, { headers: { "content-length": "1" } }), `${at}.rules[0].response.headers.content-length`],
     [
-      "a framing",
+      "the header set-cookie",
+      rule({}, { headers: { "Set-Cookie": "a=1" } }),
+      `${at}.rules[0].response.headers.Set-Cookie`
+    ],
+    [
+      "the header content-length",
+      rule({}, { headers: { "content-length": "1" } }),
+      `${at}.rules[0].response.headers.content-length`
+    ],
+    [
+      "the header transfer-encoding",
       rule({}, { headers: { "transfer-encoding": "x" } }),
       `${at}.rules[0].response.headers.transfer-encoding`
     ],
-    ["a host", rule({}, { headers: { Host: "x" } }), `${at}.rules[0].response.headers.Host`],
-    ["a header's line break", rule({}, { headers: { a: "b\r\nc: d" } }), `${at}.rules[0].response.headers.a`],
-    ["a header's name that is none", rule({}, { headers: { "a b": "c" } }), `${at}.rules[0].response.headers`]
+    ["the header host", rule({}, { headers: { Host: "x" } }), `${at}.rules[0].response.headers.Host`],
+    ["a line break in a header", rule({}, { headers: { a: "b\r\nc: d" } }), `${at}.rules[0].response.headers.a`],
+    ["an invalid header name", rule({}, { headers: { "a b": "c" } }), `${at}.rules[0].response.headers`]
   ]
   for (const [name, custom_response, path] of wrong) {
-    it(name, async ({ gateway }) => {
+    it(`A custom response is refused: ${name}`, async ({ gateway }) => {
       const { body, status } = await gateway.call("POST", "/sources", {
         name: gateway.name("source"),
         config: { custom_response }

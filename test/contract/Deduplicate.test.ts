@@ -57,8 +57,8 @@ const it = gatewayIt
         gateway.route(target, { rules: [{ type: "deduplicate", window: minute, ...rule }, ...more] })
   )
 
-describe("the same", () => {
-  it("the second is ignored, tells of which it is the twin, and is not delivered", async ({
+describe("Duplicate request", () => {
+  it("A duplicate request is ignored, refers to the first request, and is not delivered", async ({
     deduplicating,
     gateway,
     send,
@@ -87,18 +87,18 @@ describe("the same", () => {
   const table: ReadonlyArray<
     readonly [name: string, rule: object, requests: readonly [Sent, Sent], expected: ReadonlyArray<string>]
   > = [
-    ["whole: equal but for headers", {}, [{ headers: [["X-Id", "1"]] }, { headers: [["X-Id", "2"]] }], twice],
+    ["whole requests with different headers", {}, [{ headers: [["X-Id", "1"]] }, { headers: [["X-Id", "2"]] }], twice],
     [
-      "whole: equal but for the spelling of the JSON",
+      "whole requests with different spelling of the JSON",
       {},
       [{ body: '{"a":1,"b":2}' }, { body: '{ "b":2, "a":1.0 }' }],
       twice
     ],
-    ["whole: another body", {}, [{ body: '{"a":1}' }, { body: '{"a":2}' }], both],
-    ["whole: another type of value", {}, [{ body: '{"a":1}' }, { body: '{"a":"1"}' }], both],
-    ["whole: another path", {}, [{ suffix: "/a" }, { suffix: "/b" }], both],
-    ["whole: another query", {}, [{ suffix: "?a=1" }, { suffix: "?a=2" }], both],
-    ["whole: another method", {}, [{ method: "POST" }, { method: "PUT" }], both],
+    ["whole requests with different bodies", {}, [{ body: '{"a":1}' }, { body: '{"a":2}' }], both],
+    ["whole requests with different types of a value", {}, [{ body: '{"a":1}' }, { body: '{"a":"1"}' }], both],
+    ["whole requests with different paths", {}, [{ suffix: "/a" }, { suffix: "/b" }], both],
+    ["whole requests with different queries", {}, [{ suffix: "?a=1" }, { suffix: "?a=2" }], both],
+    ["whole requests with different methods", {}, [{ method: "POST" }, { method: "PUT" }], both],
     [
       "the included field is equal",
       { include_fields: ["body.id"] },
@@ -110,7 +110,7 @@ describe("the same", () => {
     ],
     ["the included field differs", { include_fields: ["body.id"] }, [{ body: '{"id":1}' }, { body: '{"id":2}' }], both],
     [
-      "an included header",
+      "the included header is equal",
       { include_fields: ["headers.X-Event-Id"] },
       [
         { headers: [["x-event-id", "7"]], body: '{"a":1}' },
@@ -118,15 +118,20 @@ describe("the same", () => {
       ],
       twice
     ],
-    ["an included query", { include_fields: ["query.id"] }, [{ suffix: "?id=1&x=1" }, { suffix: "?x=2&id=1" }], twice],
     [
-      "every element",
+      "the included query parameter is equal",
+      { include_fields: ["query.id"] },
+      [{ suffix: "?id=1&x=1" }, { suffix: "?x=2&id=1" }],
+      twice
+    ],
+    [
+      "the included fields of all items are equal",
       { include_fields: ["body.items[*].id"] },
       [{ body: '{"items":[{"id":1,"n":1},{"id":2}]}' }, { body: '{"items":[{"id":1,"n":2},{"id":2}]}' }],
       twice
     ],
     [
-      "every element, one of which is another",
+      "the included field of one item differs",
       { include_fields: ["body.items[*].id"] },
       [{ body: '{"items":[{"id":1},{"id":2}]}' }, { body: '{"items":[{"id":1},{"id":3}]}' }],
       both
@@ -165,16 +170,19 @@ describe("the same", () => {
       [{ body: '{"id":1}' }, { body: '{"id":1}' }],
       both
     ],
-    ["text", {}, [{ body: "plain" }, { body: "plain" }], twice]
+    ["equal texts", {}, [{ body: "plain" }, { body: "plain" }], twice]
   ]
   for (const [name, rule, requests, expected] of table) {
-    it(`${name}: ${expected === twice ? "a duplicate" : "two events"}`, async ({ deduplicating, fates }) => {
+    it(`A deduplicate rule finds ${expected === twice ? "a duplicate" : "two events"}: ${name}`, async ({
+      deduplicating,
+      fates
+    }) => {
       const { source } = await deduplicating(rule)
       expect(await fates(source, requests)).toEqual(expected)
     })
   }
 
-  it("for each connection by itself", async ({ gateway, send, target }) => {
+  it("Each connection finds duplicates on its own", async ({ gateway, send, target }) => {
     const source = await gateway.source()
     const destination = await gateway.destination({ url: target.origin })
     const [whole, byId, none] = [
@@ -191,8 +199,14 @@ describe("the same", () => {
   })
 })
 
-describe("sent at once", () => {
-  it("of fifty twins one is delivered", async ({ deduplicating, fate, gateway, send, target }) => {
+describe("Duplicates sent at once", () => {
+  it("Exactly one of fifty duplicates sent at once is delivered", async ({
+    deduplicating,
+    fate,
+    gateway,
+    send,
+    target
+  }) => {
     const { connection, source } = await deduplicating({ include_fields: ["body.id"] })
     const ids = await Promise.all(
       Array.from({ length: 50 }, (_, n) => send(source, { body: `{"id":"twin","n":${n}}` }))
@@ -215,7 +229,12 @@ describe("sent at once", () => {
     expect(JSON.parse(deliveries[1]!.body.toString())).toEqual({ id: "last" })
   })
 
-  it("of ten families of twins one each", async ({ deduplicating, fate, send, target }) => {
+  it("Exactly one of each of ten groups of duplicates sent at once is delivered", async ({
+    deduplicating,
+    fate,
+    send,
+    target
+  }) => {
     const { source } = await deduplicating({ include_fields: ["body.family"] })
     const ids = await Promise.all(
       Array.from({ length: 100 }, (_, n) => send(source, { body: JSON.stringify({ family: n % 10, n }) }))
@@ -227,8 +246,8 @@ describe("sent at once", () => {
   })
 })
 
-describe("the window", () => {
-  it("ends so long after the first one, and twins do not make it longer", async ({
+describe("Deduplication window", () => {
+  it("A deduplication window ends a fixed time after the first request, and duplicates do not extend it", async ({
     deduplicating,
     fate,
     fates,
@@ -247,7 +266,7 @@ describe("the window", () => {
     expect(await fates(source, [{}, {}])).toEqual(twice)
   })
 
-  it("a request that is held back opens none", async ({ deduplicating, fates }) => {
+  it("A request that a filter holds back opens no deduplication window", async ({ deduplicating, fates }) => {
     const { source } = await deduplicating({ include_fields: ["body.id"] }, [{ type: "filter", body: { ready: true } }])
     expect(
       await fates(source, [
@@ -259,7 +278,7 @@ describe("the window", () => {
     ).toEqual(["FILTERED", "event", "DEDUPLICATED", "DEDUPLICATED"])
   })
 
-  it("survives a process that is killed in it", async ({ deduplicating, fate, gateway, send }) => {
+  it("A deduplication window survives a killed process", async ({ deduplicating, fate, gateway, send }) => {
     const { source } = await deduplicating({ include_fields: ["body.id"] })
     const first = await send(source, { body: '{"id":"kept"}' })
     expect(await fate(first)).toBe("event")
@@ -269,7 +288,7 @@ describe("the window", () => {
     expect(await fate(await send(source, { body: '{"id":"another"}' }))).toBe("event")
   })
 
-  it("twins of which the process dies in the middle are one event in the end", async ({
+  it("Duplicates that are being accepted when the process is killed result in one event", async ({
     deduplicating,
     gateway,
     send
@@ -298,7 +317,7 @@ describe("the window", () => {
     expect(counts.ignored).toBe(counts.requests - 1)
   })
 
-  it("a rule that is changed begins anew, one that is taken away lets everything through", async ({
+  it("A changed deduplicate rule starts anew, and without the rule every request passes", async ({
     deduplicating,
     fates,
     gateway
@@ -315,8 +334,12 @@ describe("the window", () => {
   })
 })
 
-describe("with a transformation and a filter", () => {
-  it("duplicates are told by what came in, the filter by what was made", async ({ fates, gateway, target }) => {
+describe("Deduplication with a transformation and a filter", () => {
+  it("Duplicates are found by the received request, and the filter uses the transformed one", async ({
+    fates,
+    gateway,
+    target
+  }) => {
     const code =
       'addHandler("transform", (request) => ({ ...request, body: { id: request.body.id, size: request.body.n * 10 } }))'
     const transformation = await gateway.api("POST", "/transformations", { name: gateway.name("t"), code })
@@ -347,7 +370,11 @@ describe("with a transformation and a filter", () => {
     ])
   })
 
-  it("one whose transformation failed leaves its twin to be delivered", async ({ fates, gateway, target }) => {
+  it("A request whose transformation fails does not make the next one a duplicate", async ({
+    fates,
+    gateway,
+    target
+  }) => {
     const code =
       'addHandler("transform", (request) => { if (request.headers["x-fail"]) throw new Error(); return request })'
     const { source } = await gateway.route(target, {
@@ -363,7 +390,7 @@ describe("with a transformation and a filter", () => {
     ])
   })
 
-  it("an event that is sent again by hand is no duplicate", async ({ deduplicating, gateway, send, target }) => {
+  it("An event that is retried by hand is not a duplicate", async ({ deduplicating, gateway, send, target }) => {
     const { source } = await deduplicating()
     const { events } = await gateway.traced(await send(source, { body: '{"id":"again"}' }))
     await gateway.eventually("the event is successful", async () => {
@@ -376,20 +403,20 @@ describe("with a transformation and a filter", () => {
   })
 })
 
-describe("rules that cannot be used", () => {
+describe("Invalid deduplicate rules", () => {
   const wrong: ReadonlyArray<readonly [name: string, rule: object]> = [
     ["no window", { window: undefined }],
-    ["999 ms", { window: 999 }],
-    ["an hour and a millisecond", { window: 3_600_001 }],
-    ["half a millisecond", { window: 1_000.5 }],
-    ["include and exclude", { include_fields: ["body.a"], exclude_fields: ["body.b"] }],
-    ["no field in a list", { include_fields: [] }],
-    ["a place that no request has", { include_fields: ["cookies.a"] }],
-    ["no path", { exclude_fields: ["body..a"] }],
-    ["a predicate with an operator nobody knows", { body: { $like: 1 } }]
+    ["a window of 999 ms", { window: 999 }],
+    ["a window of an hour and a millisecond", { window: 3_600_001 }],
+    ["a window with half a millisecond", { window: 1_000.5 }],
+    ["included and excluded fields", { include_fields: ["body.a"], exclude_fields: ["body.b"] }],
+    ["an empty list of fields", { include_fields: [] }],
+    ["a field that no request has", { include_fields: ["cookies.a"] }],
+    ["an invalid field path", { exclude_fields: ["body..a"] }],
+    ["a predicate with an unknown operator", { body: { $like: 1 } }]
   ]
   for (const [name, rule] of wrong) {
-    it(name, async ({ gateway, target }) => {
+    it(`A deduplicate rule is refused: ${name}`, async ({ gateway, target }) => {
       const source = await gateway.source()
       const destination = await gateway.destination({ url: target.origin })
       const { body, status } = await gateway.call("POST", "/connections", {

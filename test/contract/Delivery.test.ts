@@ -37,8 +37,8 @@ const it = gatewayIt
         })
   )
 
-describe("headers", () => {
-  it("what the gateway adds", async ({ deliver, event, gateway, target }) => {
+describe("Headers of a delivery", () => {
+  it("A delivery has the headers that the gateway adds", async ({ deliver, event, gateway, target }) => {
     const { connection, destination, source } = await gateway.route(target, {
       rules: [{ type: "retry", count: 1, strategy: "linear", interval: 7_000 }]
     })
@@ -69,12 +69,12 @@ describe("headers", () => {
     }
   })
 
-  it("no announcement of a retry that will not be", async ({ deliver, gateway, target }) => {
+  it("A delivery does not announce a retry without a retry rule", async ({ deliver, gateway, target }) => {
     const { source } = await gateway.route(target)
     expect((await deliver(source)).headers).not.toHaveProperty("x-gateway-will-retry-after")
   })
 
-  it("names that a header cannot hold are percent-encoded", async ({ deliver, gateway, target }) => {
+  it("A resource name that a header cannot hold is percent-encoded", async ({ deliver, gateway, target }) => {
     const { id } = await gateway.source()
     const source = await gateway.api("PATCH", `/sources/${id}`, { name: "заказы → 1" })
     const destination = await gateway.destination({ url: target.origin })
@@ -82,7 +82,7 @@ describe("headers", () => {
     expect((await deliver(source)).headers["x-gateway-source-name"]).toBe(encodeURIComponent("заказы → 1"))
   })
 
-  it("what the sender sent goes on: spelling of values, order of repeated ones, bytes beyond ASCII", async ({
+  it("A delivery keeps the sender's header values, their order and their non-ASCII bytes", async ({
     deliver,
     gateway,
     target
@@ -119,7 +119,7 @@ describe("headers", () => {
     expect(headers["__proto__"]).toBe("p")
   })
 
-  it("what belongs to the sender's connection, or is the gateway's own to say, does not", async ({
+  it("A delivery omits the sender's connection headers and headers that only the gateway sets", async ({
     deliver,
     gateway,
     target
@@ -164,7 +164,7 @@ describe("headers", () => {
     expect(names).toEqual([...new Set(names)])
   })
 
-  it("the sender's idempotency key and webhook headers are its own where nothing is signed", async ({
+  it("Without a signature the sender's idempotency key and webhook headers are kept", async ({
     deliver,
     gateway,
     target
@@ -184,7 +184,7 @@ describe("headers", () => {
     })
   })
 
-  it("a verified request says so", async ({ deliver, gateway, target }) => {
+  it("The delivery of a verified request says that it was verified", async ({ deliver, gateway, target }) => {
     const { source } = await gateway.route(target, {
       source: { auth_type: "API_KEY", auth: { api_key: "sender-key" } }
     })
@@ -193,8 +193,8 @@ describe("headers", () => {
   })
 })
 
-describe("authentication of deliveries", () => {
-  it("CUSTOM_HEADER takes the place of the sender's header", async ({ deliver, gateway, target }) => {
+describe("Authentication of deliveries", () => {
+  it("CUSTOM_HEADER replaces the sender's header", async ({ deliver, gateway, target }) => {
     const { source } = await gateway.route(target, {
       destination: { auth_type: "CUSTOM_HEADER", auth: { header_name: "Authorization", value: "Bearer of-the-target" } }
     })
@@ -202,7 +202,7 @@ describe("authentication of deliveries", () => {
     expect(headers["authorization"]).toBe("Bearer of-the-target")
   })
 
-  it("CUSTOM_HEADER takes the place of what the gateway would say", async ({ deliver, gateway, target }) => {
+  it("CUSTOM_HEADER replaces the gateway's header", async ({ deliver, gateway, target }) => {
     for (const name of ["user-agent", "idempotency-key"]) {
       target.reset()
       const { source } = await gateway.route(target, {
@@ -212,14 +212,14 @@ describe("authentication of deliveries", () => {
     }
   })
 
-  it("CUSTOM_HEADER switched off is not sent", async ({ deliver, gateway, target }) => {
+  it("A disabled CUSTOM_HEADER is not sent", async ({ deliver, gateway, target }) => {
     const { source } = await gateway.route(target, {
       destination: { auth_type: "CUSTOM_HEADER", auth: { header_name: "X-Token", value: "secret", disabled: true } }
     })
     expect((await deliver(source)).headers).not.toHaveProperty("x-token")
   })
 
-  it("SERVICE_SIGNATURE verifies with the Standard Webhooks library and by the gateway's own header", async ({
+  it("SERVICE_SIGNATURE is verified by the Standard Webhooks library and by the gateway's own header", async ({
     deliver,
     event,
     gateway,
@@ -253,7 +253,7 @@ describe("authentication of deliveries", () => {
     )
   })
 
-  it("a signed binary body verifies byte for byte", async ({ deliver, gateway, target }) => {
+  it("The signature of a binary body is verified byte for byte", async ({ deliver, gateway, target }) => {
     const secret = await gateway.signingSecret()
     const { source } = await gateway.route(target, { destination: { auth_type: "SERVICE_SIGNATURE" } })
     const { body, headers } = await deliver(source, { body: Buffer.from(Array.from({ length: 256 }, (_, i) => i)) })
@@ -265,7 +265,7 @@ describe("authentication of deliveries", () => {
   })
 })
 
-describe("the request line", () => {
+describe("Request line of a delivery", () => {
   const urls: ReadonlyArray<readonly [destination: string, sent: string, received: string]> = [
     ["", "", "/"],
     ["", "/", "/"],
@@ -284,7 +284,7 @@ describe("the request line", () => {
     ["/base?own=1", "/a%23#?x", "/base/a%23%23?own=1&x"]
   ]
   for (const [destination, sent, received] of urls) {
-    it(`${sent === "" ? "nothing" : sent} after ${destination === "" ? "the origin" : destination}`, async ({
+    it(`A delivery joins path and query: ${sent === "" ? "nothing" : sent} after ${destination === "" ? "the origin" : destination}`, async ({
       deliver,
       gateway,
       target
@@ -294,14 +294,18 @@ describe("the request line", () => {
     })
   }
 
-  it("no path and no query where forwarding is disabled", async ({ deliver, gateway, target }) => {
+  it("A delivery has no path and query of the sender when path forwarding is disabled", async ({
+    deliver,
+    gateway,
+    target
+  }) => {
     const { source } = await gateway.route(target, {
       destination: { url: `${target.origin}/base?own=1`, path_forwarding_disabled: true }
     })
     expect((await deliver(source, { path: "/a?x=1" })).url).toBe("/base?own=1")
   })
 
-  it("methods", async ({ deliver, gateway, target }) => {
+  it("A delivery has the sender's method or the configured one", async ({ deliver, gateway, target }) => {
     const all = ["POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"] as const
     const asSent = await gateway.route(target, { source: { allowed_http_methods: all } })
     const always = await gateway.route(target, {
@@ -328,8 +332,14 @@ describe("the request line", () => {
   })
 })
 
-describe("retries", () => {
-  it("repeat the body and webhook-id, and count", async ({ deliver, event, finished, gateway, target }) => {
+describe("Retries", () => {
+  it("A retry repeats the body and the webhook-id, and counts the attempts", async ({
+    deliver,
+    event,
+    finished,
+    gateway,
+    target
+  }) => {
     const { source } = await gateway.route(target, {
       destination: { auth_type: "SERVICE_SIGNATURE" },
       rules: [{ type: "retry", count: 2, strategy: "linear", interval: 1_000 }]
@@ -356,7 +366,13 @@ describe("retries", () => {
     expect(await finished(id)).toMatchObject({ status: "SUCCESSFUL", attempts: 3, response_status: 204 })
   })
 
-  it("by hand: a new event with the webhook-id of the first", async ({ deliver, event, finished, gateway, target }) => {
+  it("A retry by hand is a new event with the webhook-id of the first one", async ({
+    deliver,
+    event,
+    finished,
+    gateway,
+    target
+  }) => {
     const { source } = await gateway.route(target, { destination: { auth_type: "SERVICE_SIGNATURE" } })
     await deliver(source, { body: "by hand" })
     const { id } = await event(source)
@@ -381,7 +397,7 @@ describe("retries", () => {
   })
 })
 
-describe("outcomes", () => {
+describe("Outcomes of a delivery", () => {
   const answers: ReadonlyArray<readonly [status: number, headers: Record<string, string>, expected: string]> = [
     [200, {}, "SUCCESSFUL"],
     [299, {}, "SUCCESSFUL"],
@@ -391,7 +407,13 @@ describe("outcomes", () => {
     [503, { "retry-after": "-1" }, "FAILED"]
   ]
   for (const [status, headers, expected] of answers) {
-    it(`${status} is ${expected}`, async ({ deliver, event, finished, gateway, target }) => {
+    it(`An attempt answered with ${status} makes the event ${expected}`, async ({
+      deliver,
+      event,
+      finished,
+      gateway,
+      target
+    }) => {
       target.reply = (response) => void response.writeHead(status, headers).end("the answer")
       // Of those that fail, a retry follows only where the answer leaves room for one.
       const rules = status === 410 ? [{ type: "retry", count: 3, interval: 1_000 } as const] : []
@@ -411,7 +433,7 @@ describe("outcomes", () => {
     })
   }
 
-  it("what it sends back of the destination's credential is not kept", async ({
+  it("An attempt does not keep the destination's credential when the target sends it back", async ({
     deliver,
     event,
     finished,
@@ -439,7 +461,7 @@ describe("outcomes", () => {
     expect(Buffer.from(stored[0]!["body"] as Buffer).toString()).not.toContain(value)
   })
 
-  it("an answer beyond 64 KiB is kept to there", async ({ deliver, event, finished, gateway, target }) => {
+  it("An attempt keeps the first 64 KiB of an answer", async ({ deliver, event, finished, gateway, target }) => {
     target.reply = (response) => void response.writeHead(200).end("x".repeat(100_000))
     const { source } = await gateway.route(target)
     await deliver(source)
@@ -449,7 +471,7 @@ describe("outcomes", () => {
     expect(models[0]!.body).toBe("x".repeat(65_536))
   })
 
-  it("a private address that is not allowed is not connected to", async ({ event, finished, gateway, target }) => {
+  it("A private address that is not allowed is never called", async ({ event, finished, gateway, target }) => {
     const { source } = await gateway.route(target, { destination: { url: "http://169.254.169.254/latest/meta-data" } })
     await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })
     const found = await finished((await event(source)).id)
@@ -458,7 +480,7 @@ describe("outcomes", () => {
 })
 
 describe("MOCK_API", () => {
-  it("answers 200 and an echo", async ({ event, finished, gateway }) => {
+  it("A MOCK_API destination answers with 200 and an echo", async ({ event, finished, gateway }) => {
     const source = await gateway.source()
     await gateway.connection(source, await gateway.destination({ path: "/mock" }, "MOCK_API"))
     await request(gateway.port, { path: `/e/${source.id}/a?x=1`, headers: [["X-A", "1"]], body: "hello" })
@@ -473,7 +495,7 @@ describe("MOCK_API", () => {
     })
   })
 
-  it("answers the status that its path asks for", async ({ event, finished, gateway }) => {
+  it("A MOCK_API destination answers with the status in its path", async ({ event, finished, gateway }) => {
     const source = await gateway.source()
     const destination = await gateway.destination({}, "MOCK_API")
     await gateway.connection(source, destination)

@@ -45,13 +45,13 @@ const it = base
   )
   /** All that the gateway shows of its destinations, and has logged. */
   .extend(
-    "told",
+    "text",
     ({ gateway }) =>
       async (): Promise<string> =>
         JSON.stringify((await gateway.call("GET", "/destinations")).body) + (await gateway.logged())
   )
 
-it("the page leads to an object in a bucket", { timeout: 4 * patience }, async ({ follow, store, told }) => {
+it("The storage page leads to an object in a bucket", { timeout: 4 * patience }, async ({ follow, store, text }) => {
   const client = new S3Client({
     region: store.region,
     endpoint: store.origin,
@@ -72,11 +72,11 @@ it("the page leads to an object in a bucket", { timeout: 4 * patience }, async (
   expect(JSON.parse(read)).toMatchObject({ payload: { order: 7, amount: 12.5 } })
   const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: at!.slice(bucket.length + 1) }))
   expect(await Body?.transformToString()).toBe(read)
-  expect(await told()).toContain(storeKey.accessKeyId)
-  expect(await told()).not.toContain(storeKey.secretAccessKey)
+  expect(await text()).toContain(storeKey.accessKeyId)
+  expect(await text()).not.toContain(storeKey.secretAccessKey)
 })
 
-it("the page leads to messages in three chats", { timeout: 4 * patience }, async ({ chat, follow, told }) => {
+it("The chat page leads to messages in three chats", { timeout: 4 * patience }, async ({ chat, follow, text }) => {
   await slack.call(chat.origin)
   slack.meaning(chat.received[0]!)
   chat.reset()
@@ -104,6 +104,6 @@ it("the page leads to messages in three chats", { timeout: 4 * patience }, async
     chat_id: "-1001234567890",
     text: "Order 7 comes back"
   })
-  const shown = await told()
+  const shown = await text()
   for (const secret of [...Object.values(secrets), "t0ken-of-a-webhook"]) expect(shown).not.toContain(secret)
 })

@@ -69,8 +69,8 @@ const it = gatewayIt
       }
   )
 
-describe("a destination's path", () => {
-  it("is not left by steps that only the target would see: nothing is sent, and not tried again", async ({
+describe("Path of a destination", () => {
+  it("A delivery whose encoded path would leave the destination's path fails and is not retried", async ({
     delivered,
     gateway,
     target
@@ -88,7 +88,7 @@ describe("a destination's path", () => {
     expect(target.received).toEqual([])
   })
 
-  it("is not left by a transformation either", async ({ delivered, gateway, target }) => {
+  it("A transformation cannot leave the destination's path", async ({ delivered, gateway, target }) => {
     const code = `addHandler("transform", (request) => ({ ...request, path: request.body.path }))`
     const { source } = await gateway.route(target, {
       destination: { url: `${target.origin}/public/` },
@@ -103,7 +103,7 @@ describe("a destination's path", () => {
     expect(target.received.map(({ url }) => url)).toEqual(["/public/b%2Fc"])
   })
 
-  it("is followed by what came, as it came, with plain steps taken within it", async ({
+  it("A delivery's path keeps its encoding, and plain dot segments stay within the destination's path", async ({
     delivered,
     gateway,
     target
@@ -125,7 +125,11 @@ describe("a destination's path", () => {
     }
   })
 
-  it("is not left in proxy mode: 400, by the same rule", async ({ gateway, send, upstream }) => {
+  it("A request whose path would leave the upstream's path is answered with 400 in proxy mode", async ({
+    gateway,
+    send,
+    upstream
+  }) => {
     const proxy = { target_url: `${upstream.origin}/public`, enabled: true }
     const source = await gateway.source({ mode: "proxy", proxy })
     for (const suffix of hidden) {
@@ -136,8 +140,8 @@ describe("a destination's path", () => {
   })
 })
 
-describe("a MOCK_API destination", () => {
-  it("shows its fixed URL, and takes it back", async ({ gateway, target }) => {
+describe("MOCK_API destination", () => {
+  it("A MOCK_API destination shows its fixed URL and accepts it when written back", async ({ gateway, target }) => {
     const made = await gateway.destination({ path: "/status/201" }, "MOCK_API")
     expect(made.config).toMatchObject({ url: "https://mock.invalid/", path: "/status/201" })
     const { config, name, type } = await gateway.api("GET", `/destinations/${made.id}`)
@@ -151,7 +155,10 @@ describe("a MOCK_API destination", () => {
     ])
   })
 
-  it("echoes the query, and no more of a body than is kept of any answer", async ({ delivered, gateway }) => {
+  it("A MOCK_API destination echoes the query, and its stored body is limited like any answer's", async ({
+    delivered,
+    gateway
+  }) => {
     const source = await gateway.source()
     await gateway.connection(source, await gateway.destination({}, "MOCK_API"))
     const small = await delivered(source, "/a?x=1&y=%20", "hello")
@@ -167,10 +174,14 @@ describe("a MOCK_API destination", () => {
   })
 })
 
-describe("what a transformation returns", () => {
+describe("Result of a transformation", () => {
   const handler = (body: string): string => `addHandler("transform", (request) => {\n${body}\n})`
 
-  it("is refused beyond what a target could be sent, on trial and for good", async ({ gateway, send, target }) => {
+  it("A transformation's result that no target could receive is refused in tests and for real", async ({
+    gateway,
+    send,
+    target
+  }) => {
     const beyond: ReadonlyArray<readonly [code: string, message: RegExp]> = [
       [
         "for (let i = 0; i < 20000; i++) request.headers['x' + i] = '1'; return request",
@@ -198,7 +209,7 @@ describe("what a transformation returns", () => {
     expect(target.received).toEqual([])
   })
 
-  it("and was stored under other limits fails its attempt, and nothing else", async ({
+  it("A stored result beyond today's limits fails only its own attempt", async ({
     finished,
     gateway,
     send,
@@ -237,8 +248,8 @@ describe("what a transformation returns", () => {
   })
 })
 
-describe("code that begins with an interpreter's name", () => {
-  it("is saved, tried and run", async ({ delivered, gateway, target }) => {
+describe("Code with an interpreter line", () => {
+  it("Code with an interpreter line can be saved, tested and run", async ({ delivered, gateway, target }) => {
     const code = '#!/usr/bin/env node\naddHandler("transform", (request) => ({ ...request, body: { ran: true } }))'
     const tried = await gateway.api("POST", "/transformations/run", { code, request: { body: {} } })
     expect(tried.request?.body).toEqual({ ran: true })
@@ -249,7 +260,7 @@ describe("code that begins with an interpreter's name", () => {
     expect(target.received[0]!.body.toString()).toBe('{"ran":true}')
   })
 
-  it("and is none behind a space: 400", async ({ gateway }) => {
+  it("Code with an interpreter line behind a space is refused with 400", async ({ gateway }) => {
     const code = ' #!/usr/bin/env node\naddHandler("transform", (request) => request)'
     const saved = await gateway.call("POST", "/transformations", { name: gateway.name("space"), code })
     expect([saved.status, saved.body.code]).toEqual([400, "TRANSFORMATION_INVALID"])

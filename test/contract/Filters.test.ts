@@ -34,10 +34,10 @@ const sent = async (gateway: Gateway, source: string, body: object): Promise<Bod
 }
 
 describe.each([
-  ["at the door", []],
-  ["behind a deduplication", [{ type: "deduplicate", window: 1_000, include_fields: ["body.n"] }]]
-] as const)("a rule that links a filter, %s,", (_, before) => {
-  it("judges by it, and an ignored event tells by which version", async ({ gateway, owner }) => {
+  ["at ingress", []],
+  ["after a deduplicate rule", [{ type: "deduplicate", window: 1_000, include_fields: ["body.n"] }]]
+] as const)("Rule with a linked filter %s", (_, before) => {
+  it("A rule uses its linked filter, and an ignored event shows the filter's version", async ({ gateway, owner }) => {
     const name = gateway.name("filter")
     const filter = await written(gateway, owner, "POST", "/filters", { name, conditions: { body: { rule: 1 } } })
     const source = await gateway.source()

@@ -24,8 +24,8 @@ const it = gatewayIt
     return { destination, source, first, second, original: stored.id as string, fixture: made.body }
   })
 
-describe("a fixture", () => {
-  it("is a copy of a request, with a name that can be changed", async ({ gateway, kept }) => {
+describe("Fixture", () => {
+  it("A fixture is a copy of a request, and its name can be changed", async ({ gateway, kept }) => {
     const { fixture, original, source } = await kept()
     expect(fixture).toMatchObject({
       name: "order",
@@ -51,7 +51,7 @@ describe("a fixture", () => {
     expect((await gateway.call("PATCH", at, { description: null })).body).toMatchObject({ description: null })
   })
 
-  it("is listed, newest first, by source and by name", async ({ gateway, kept }) => {
+  it("Fixtures are listed by source and by name, newest first", async ({ gateway, kept }) => {
     const { fixture, original, source } = await kept()
     const other = await gateway.call("POST", "/request-fixtures", { request_id: original, name: "Another ORDER" })
     const ids = async (query: string) =>
@@ -65,7 +65,7 @@ describe("a fixture", () => {
     )
   })
 
-  it("happens again on the connection that is chosen, as it was", async ({ gateway, kept, target }) => {
+  it("A replayed fixture goes unchanged to the chosen connection", async ({ gateway, kept, target }) => {
     const { first, fixture, original, second } = await kept([["Authorization", "Bearer of-the-sender"]])
     const at = `/request-fixtures/${fixture.id}`
     const targets = await gateway.call("GET", `${at}/targets`)
@@ -93,7 +93,7 @@ describe("a fixture", () => {
     expect(body).toMatchObject({ replay_count: 1, last_replayed_at: replayed.body.replayed_at })
   })
 
-  it("is refused for what is none of its targets", async ({ gateway, kept }) => {
+  it("A fixture is not replayed to a connection that is not one of its targets", async ({ gateway, kept }) => {
     const { destination, first, fixture, second, source } = await kept()
     const replay = async (connection_id: unknown) => {
       const { body, status } = await gateway.call("POST", `/request-fixtures/${fixture.id}/replay`, { connection_id })
@@ -109,7 +109,7 @@ describe("a fixture", () => {
     expect(await replay(second.id)).toEqual([409, "FIXTURE_TARGET_INVALID"])
   })
 
-  it("is refused where it is wrong, and gone when it is deleted", async ({ gateway, kept }) => {
+  it("An invalid fixture is refused, and a deleted one is not found", async ({ gateway, kept }) => {
     const { fixture, original } = await kept()
     const make = async (body: object) => {
       const answer = await gateway.call("POST", "/request-fixtures", body)

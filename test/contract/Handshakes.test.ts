@@ -257,7 +257,7 @@ const it = gatewayIt
 
 for (const { answer, auth, headers = {}, hello, impostor, kind, type, verified } of greetings) {
   describe(type, () => {
-    it("is answered, stored, and delivered to nobody", async ({ gateway, greeted, send, target }) => {
+    it("A provider's handshake is answered, stored and not delivered", async ({ gateway, greeted, send, target }) => {
       const { connections, source } = await greeted(type, auth)
       const said = hello()
       const answered = await send(source, said)
@@ -284,7 +284,7 @@ for (const { answer, auth, headers = {}, hello, impostor, kind, type, verified }
     })
 
     if (impostor === null) return
-    it("nobody else is answered", async ({ gateway, greeted, send }) => {
+    it("A handshake with a wrong proof is refused", async ({ gateway, greeted, send }) => {
       const { source } = await greeted(type, auth)
       const refused = await send(source, impostor())
       expect([refused.status, JSON.parse(refused.body).code]).toEqual([401, "SOURCE_AUTH_FAILED"])
@@ -295,12 +295,12 @@ for (const { answer, auth, headers = {}, hello, impostor, kind, type, verified }
   })
 }
 
-describe("an announced secret", () => {
+describe("Announced secret", () => {
   const signed = (body: string, key: string): Sent => ({ headers: [["X-Hook-Signature", hex(key, body)]], body })
   const announce = (key: string): Sent => ({ headers: [["X-Hook-Secret", key]], body: "{}" })
   const events = JSON.stringify({ events: [{ action: "added" }] })
 
-  it("ASANA: nobody is verified before it, then the next request is by it, and another secret is refused", async ({
+  it("An Asana source verifies by the announced secret from the next request on and refuses another", async ({
     gateway,
     greeted,
     send,
@@ -325,7 +325,7 @@ describe("an announced secret", () => {
     expect([again.status, again.headers["x-hook-secret"]]).toEqual([200, asanaSecret])
   })
 
-  it("is encrypted at rest and masked when read", async ({ gateway, greeted, send }) => {
+  it("An announced secret is encrypted at rest and masked when read", async ({ gateway, greeted, send }) => {
     const { source } = await greeted("ASANA", {})
     await send(source, announce(asanaSecret))
     const { config } = await gateway.api("GET", `/sources/${source.id}`)
@@ -334,7 +334,10 @@ describe("an announced secret", () => {
     expect(row.row).not.toContain(asanaSecret)
   })
 
-  it("of two that are announced at once, one wins and only that one is answered", async ({ greeted, send }) => {
+  it("When two secrets are announced at once, one is stored and only its request is answered", async ({
+    greeted,
+    send
+  }) => {
     const { source } = await greeted("ASANA", {})
     const keys = ["1".repeat(64), "2".repeat(64)]
     const answers = await Promise.all(keys.map((key) => send(source, announce(key))))
@@ -345,14 +348,14 @@ describe("an announced secret", () => {
     }
   })
 
-  it("survives the process", async ({ gateway, greeted, send }) => {
+  it("An announced secret survives a killed process", async ({ gateway, greeted, send }) => {
     const { source } = await greeted("ASANA", {})
     await send(source, announce(asanaSecret))
     await gateway.restart("SIGKILL")
     expect((await send(source, signed(events, asanaSecret))).status).toBe(200)
   })
 
-  it("NOTION: signs what follows", async ({ greeted, send }) => {
+  it("Requests to a Notion source are verified with the announced token", async ({ greeted, send }) => {
     const { source } = await greeted("NOTION", {})
     const verification_token = "secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl"
     expect((await send(source, { body: JSON.stringify({ verification_token }) })).status).toBe(200)
@@ -363,8 +366,8 @@ describe("an announced secret", () => {
   })
 })
 
-describe("what is no handshake", () => {
-  it("a GET or HEAD without one is not among the methods", async ({ greeted, send }) => {
+describe("Requests that are not handshakes", () => {
+  it("A GET or HEAD request without a handshake is refused with 405", async ({ greeted, send }) => {
     for (const [type, auth] of [
       ["DROPBOX", { secret }],
       ["OKTA", { secret }],
@@ -376,12 +379,7 @@ describe("what is no handshake", () => {
     }
   })
 
-  it("what looks like one on a source of another type is an ordinary request", async ({
-    gateway,
-    greeted,
-    send,
-    target
-  }) => {
+  it("A handshake on a source of another type is an ordinary request", async ({ gateway, greeted, send, target }) => {
     const { source } = await gateway.route(target)
     const answered = await send(source, { headers: [["Content-Type", "application/json"]], body: slackHello })
     expect(JSON.parse(answered.body)).toMatchObject({ ok: true })
@@ -390,7 +388,7 @@ describe("what is no handshake", () => {
     expect((await send(zoomed, { body: slackHello })).status).toBe(401)
   })
 
-  it("a challenge that could become a page is not sent back", async ({ greeted, send }) => {
+  it("A challenge that could be a page is not echoed", async ({ greeted, send }) => {
     const { source } = await greeted("DROPBOX", { secret })
     for (const page of ["<script>alert(1)</script>", "a\r\nSet-Cookie: a=1", "x".repeat(1025), "ü"]) {
       const answered = await send(source, { method: "GET", suffix: `?challenge=${encodeURIComponent(page)}` })
@@ -400,7 +398,7 @@ describe("what is no handshake", () => {
     }
   })
 
-  it("a source that verifies nobody greets, and remembers no secret and fetches nothing for whom it does not know", async ({
+  it("A source without verification answers handshakes, but stores no secret and fetches no URL", async ({
     gateway,
     send
   }) => {
@@ -421,7 +419,7 @@ describe("what is no handshake", () => {
     expect([hello.status, hello.body]).toEqual([200, JSON.stringify({ challenge })])
   })
 
-  it("a source whose provider announces its secret waits for it, by its type alone", async ({ gateway, send }) => {
+  it("A source whose provider announces its secret waits for it, even without settings", async ({ gateway, send }) => {
     const asana = await gateway.api("POST", "/sources", { name: gateway.name("source"), type: "ASANA" })
     expect((await send(asana, { body: "{}" })).status).toBe(401)
     expect((await send(asana, { headers: [["X-Hook-Secret", asanaSecret]], body: "{}" })).status).toBe(200)
@@ -429,7 +427,7 @@ describe("what is no handshake", () => {
     expect([config.auth_type, Object.keys(config.auth)]).toEqual(["HMAC", ["webhook_secret_key"]])
   })
 
-  it("a disabled source greets nobody", async ({ gateway, greeted, send }) => {
+  it("A disabled source answers no handshake", async ({ gateway, greeted, send }) => {
     const { source } = await greeted("DROPBOX", { secret })
     await gateway.api("PUT", `/sources/${source.id}/disable`)
     const answered = await send(source, { method: "GET", suffix: `?challenge=${challenge}` })
@@ -460,7 +458,7 @@ describe("AWS_SNS", () => {
     ["a subscription", confirmation],
     ["a notification", { ...message, Type: "Notification" }]
   ] as const) {
-    it(`${name}: without the certificate nothing is known, so the sender comes again and nothing is stored`, async ({
+    it(`Without its certificate ${name} of SNS is answered with 503 and not stored`, async ({
       gateway,
       greeted,
       send
@@ -473,7 +471,7 @@ describe("AWS_SNS", () => {
     })
   }
 
-  it("a certificate that is not on a host of SNS is not fetched: the request is a forgery", async ({
+  it("A certificate URL that is not on a host of SNS is not fetched, and the request is refused", async ({
     greeted,
     send,
     target

@@ -41,8 +41,13 @@ const retryOf = ({ body, headers, status }: Answer): number => {
   return Number(headers["retry-after"])
 }
 
-describe("a source with a limit", () => {
-  it("accepts so many, and counts the others without storing them", async ({ gateway, limited, send, useUp }) => {
+describe("Source with a rate limit", () => {
+  it("A source accepts requests up to its rate limit, and counts the others without storing them", async ({
+    gateway,
+    limited,
+    send,
+    useUp
+  }) => {
     const source = await limited(20)
     const accepted = await useUp(source, 20)
     for (let i = 0; i < 5; i++) {
@@ -69,7 +74,7 @@ describe("a source with a limit", () => {
     expect(health.last_request_at).not.toBeNull()
   })
 
-  it("uses nothing for what it rejects", async ({ gateway, limited, send }) => {
+  it("Rejected requests do not use a source's rate limit", async ({ gateway, limited, send }) => {
     const auth = { username: "sender", password: "known" }
     const source = await limited(8, { auth_type: "BASIC_AUTH", auth })
     for (let i = 0; i < 20; i++) expect((await send(source)).status).toBe(401)
@@ -89,7 +94,11 @@ describe("a source with a limit", () => {
     expect((await gateway.api("GET", `/sources/${source.id}/health`)).rejected_24h_count).toBe(40)
   })
 
-  it("answers before the body has come, and the connection goes on", async ({ gateway, limited, useUp }) => {
+  it("A request above the rate limit is answered before its body, and the connection stays open", async ({
+    gateway,
+    limited,
+    useUp
+  }) => {
     const source = await limited(4)
     await useUp(source, 4)
     const sent = requestBytes({ path: `/e/${source.id}`, body: Buffer.alloc(64 * 1024, 32), keepAlive: true })
@@ -99,11 +108,7 @@ describe("a source with a limit", () => {
     expect(answers.map(({ status }) => status)).toEqual([429, 429])
   })
 
-  it("goes by a changed limit: a lower one at once, a higher one within a second", async ({
-    gateway,
-    limited,
-    send
-  }) => {
+  it("A lower rate limit applies at once, and a higher one within a second", async ({ gateway, limited, send }) => {
     const source = await limited(1_000)
     for (let i = 0; i < 20; i++) expect((await send(source)).status).toBe(200)
     await gateway.api("PATCH", `/sources/${source.id}`, { config: { rate_limit: 8 } })
@@ -119,14 +124,21 @@ describe("a source with a limit", () => {
     for (let i = 0; i < 20; i++) expect((await send(source)).status).toBe(200)
   })
 
-  it("that is disabled says so", async ({ gateway, limited, send, useUp }) => {
+  it("A disabled source with a used-up rate limit answers that it is disabled", async ({
+    gateway,
+    limited,
+    send,
+    useUp
+  }) => {
     const source = await limited(2)
     await useUp(source, 2)
     await gateway.api("PUT", `/sources/${source.id}/disable`)
-    await gateway.eventually("the door knows", async () => ((await send(source)).status === 403 ? true : null))
+    await gateway.eventually("ingress knows that the source is disabled", async () =>
+      (await send(source)).status === 403 ? true : null
+    )
   })
 
-  it("begins anew with each period", async ({ gateway, send }) => {
+  it("A source's rate limit starts anew in each period", async ({ gateway, send }) => {
     const source = await gateway.source({ rate_limit: 4 })
     expect(source.config).toMatchObject({ rate_limit: 4, rate_limit_period: "second" })
     let accepted = 0
@@ -143,8 +155,8 @@ describe("a source with a limit", () => {
   })
 })
 
-describe("health", () => {
-  it("of a source without a limit has no period", async ({ gateway, send }) => {
+describe("Health of a source", () => {
+  it("The health of a source without a rate limit has no period", async ({ gateway, send }) => {
     const source = await gateway.source()
     const path = `/sources/${source.id}/health` as const
     expect(await gateway.api("GET", path)).toMatchObject({ last_request_at: null, rate_limit: null, period: null })
@@ -153,7 +165,7 @@ describe("health", () => {
     expect(await gateway.api("GET", path)).toMatchObject({ accepted_24h_count: 1, rejected_24h_count: 1, period: null })
   })
 
-  it("of another team's source, or none, is not found", async ({ gateway }) => {
+  it("The health of an unknown source is not found", async ({ gateway }) => {
     expect((await gateway.call("GET", "/sources/src_01kak1v8m0c3x9f2e7d5b4a6gh/health")).status).toBe(404)
   })
 })

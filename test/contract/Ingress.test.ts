@@ -25,9 +25,9 @@ const it = gatewayIt.extend(
     }
 )
 
-describe("the order of the decisions", () => {
+describe("Order of the ingress checks", () => {
   /** Everything is wrong with a request; one after the other is put right. */
-  it("source, enabled, method, size, verification", async ({ gateway }) => {
+  it("Ingress checks source, state, method, size and verification in this order", async ({ gateway }) => {
     const source = await gateway.source({
       allowed_http_methods: ["PUT"],
       auth_type: "API_KEY",
@@ -66,7 +66,7 @@ describe("the order of the decisions", () => {
     expect(Buffer.from(stored[3].body).toString()).toBe("{}")
   })
 
-  it("an error has the one shape of errors", async ({ gateway }) => {
+  it("An ingress error has the usual shape of errors", async ({ gateway }) => {
     const answer = await request(gateway.port, { path: "/e/nowhere", body: "{}" })
     expect(answer.headers["content-type"]).toContain("application/json")
     expect(JSON.parse(answer.body)).toEqual({
@@ -77,7 +77,7 @@ describe("the order of the decisions", () => {
     })
   })
 
-  it("an accepted request is answered with its id, and is there", async ({ gateway }) => {
+  it("An accepted request is answered with its id and can be read", async ({ gateway }) => {
     const source = await gateway.source()
     const answer = await request(gateway.port, { path: url(source), body: "{}" })
     expect(answer.status).toBe(200)
@@ -93,7 +93,7 @@ describe("the order of the decisions", () => {
     })
   })
 
-  it("a body that is not the JSON it says it is, is taken as text", async ({ gateway }) => {
+  it("A body that is invalid JSON is accepted as text", async ({ gateway }) => {
     const source = await gateway.source()
     const answer = await request(gateway.port, {
       path: url(source),
@@ -106,19 +106,19 @@ describe("the order of the decisions", () => {
   })
 })
 
-describe("bodies", () => {
+describe("Bodies", () => {
   const allBytes = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
   const bodies: Readonly<Record<string, Buffer>> = {
     "all byte values": allBytes,
     "random bytes": randomBytes(100_000),
-    nothing: Buffer.alloc(0),
+    "an empty body": Buffer.alloc(0),
     "JSON with odd spacing and numbers": Buffer.from('{ "a" : 1.0e0,\t"a":2, "ü":"\\u00fc" }\n'),
-    "what is not UTF-8": Buffer.from([0xc3, 0x28, 0xa0, 0xa1, 0x00, 0xff]),
+    "invalid UTF-8": Buffer.from([0xc3, 0x28, 0xa0, 0xa1, 0x00, 0xff]),
     "a byte order mark": Buffer.from("\ufeff{}"),
     "10 MiB": randomBytes(mebibytes(10))
   }
   for (const [name, body] of Object.entries(bodies)) {
-    it(`${name} arrive at the target as they came`, async ({ gateway, target }) => {
+    it(`Bodies arrive unchanged at the target: ${name}`, async ({ gateway, target }) => {
       const { source } = await gateway.route(target)
       expect((await request(gateway.port, { path: url(source), body })).status).toBe(200)
       const [delivery] = await target.next()
@@ -129,7 +129,7 @@ describe("bodies", () => {
     })
   }
 
-  it("a compressed body stays compressed, and says so", async ({ gateway, target }) => {
+  it("A compressed body stays compressed and keeps its content-encoding", async ({ gateway, target }) => {
     const { source } = await gateway.route(target)
     const body = gzipSync('{"a":1}')
     const headers = [
@@ -142,7 +142,7 @@ describe("bodies", () => {
     expect(delivery!.headers["content-encoding"]).toBe("gzip")
   })
 
-  it("a body in chunks arrives whole, with a length", async ({ gateway, target }) => {
+  it("A chunked body arrives complete and with a length", async ({ gateway, target }) => {
     const { source } = await gateway.route(target)
     const parts = [
       `POST ${url(source)} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nTrailer: x-sum\r\n\r\n`,
@@ -160,10 +160,7 @@ describe("bodies", () => {
   })
 
   for (const framing of ["length", "chunks"]) {
-    it(`10 MiB and a byte, framed by ${framing}, are too large, and the sender is told`, async ({
-      gateway,
-      target
-    }) => {
+    it(`A body above 10 MiB framed by ${framing} is refused with an answer`, async ({ gateway, target }) => {
       const { source } = await gateway.route(target)
       const body = Buffer.alloc(mebibytes(10) + 1, "x")
       const head = `POST ${url(source)} HTTP/1.1\r\nHost: x\r\n`
@@ -182,8 +179,8 @@ describe("bodies", () => {
   }
 })
 
-describe("what is kept of a request", () => {
-  it("method, path, query, headers and the sender's address", async ({ gateway }) => {
+describe("Stored request", () => {
+  it("A stored request has its method, path, query, headers and client address", async ({ gateway }) => {
     const source = await gateway.source()
     const answer = await request(gateway.port, {
       method: "PATCH",
@@ -215,7 +212,7 @@ describe("what is kept of a request", () => {
   const externalIds: ReadonlyArray<
     readonly [name: string, headers: ReadonlyArray<readonly [string, string]>, id: unknown]
   > = [
-    ["none", [["X-Other", "x"]], null],
+    ["no id", [["X-Other", "x"]], null],
     ["webhook-id", [["Webhook-Id", "msg_1"]], "msg_1"],
     ["a provider's delivery id", [["X-GitHub-Delivery", "72d3162e"]], "72d3162e"],
     [
@@ -227,9 +224,9 @@ describe("what is kept of a request", () => {
       ],
       "s"
     ],
-    ["a very long one, cut", [["X-Request-Id", "x".repeat(400)]], "x".repeat(255)],
+    ["a very long id, cut", [["X-Request-Id", "x".repeat(400)]], "x".repeat(255)],
     [
-      "an empty one, passed over",
+      "an empty id, ignored",
       [
         ["Webhook-Id", ""],
         ["X-Request-Id", "r"]
@@ -238,7 +235,7 @@ describe("what is kept of a request", () => {
     ]
   ]
   for (const [name, headers, id] of externalIds) {
-    it(`the sender's own id: ${name}`, async ({ gateway }) => {
+    it(`A stored request has the sender's id: ${name}`, async ({ gateway }) => {
       const source = await gateway.source()
       await request(gateway.port, { path: url(source), headers, body: "{}" })
       expect((await gateway.requests(source.id))[0].external_id).toBe(id)
@@ -246,8 +243,8 @@ describe("what is kept of a request", () => {
   }
 })
 
-describe("methods", () => {
-  it("all but GET and HEAD unless told", async ({ gateway }) => {
+describe("Methods", () => {
+  it("A source accepts all methods but GET and HEAD by default", async ({ gateway }) => {
     const source = await gateway.source()
     for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
       expect((await request(gateway.port, { method, path: url(source), body: "{}" })).status).toBe(200)
@@ -258,7 +255,7 @@ describe("methods", () => {
     }
   })
 
-  it("GET and HEAD when the source takes them; HEAD is answered without a body", async ({ gateway }) => {
+  it("A source can accept GET and HEAD, and HEAD is answered without a body", async ({ gateway }) => {
     const source = await gateway.source({ allowed_http_methods: ["GET", "HEAD"] })
     expect((await request(gateway.port, { method: "GET", path: url(source) })).status).toBe(200)
     const { answers } = await talk(
@@ -275,18 +272,18 @@ describe("methods", () => {
   })
 })
 
-describe("verification over HTTP", () => {
-  it("BASIC_AUTH", ({ verified }) =>
+describe("Verification over HTTP", () => {
+  it("Ingress verifies BASIC_AUTH", ({ verified }) =>
     verified({ auth_type: "BASIC_AUTH", auth: { username: "ü", password: "p:w" } }, [
       ["Authorization", `basic ${Buffer.from("ü:p:w").toString("base64")}`]
     ]))
-  it("API_KEY in a header", ({ verified }) =>
+  it("Ingress verifies an API_KEY in a header", ({ verified }) =>
     verified({ auth_type: "API_KEY", auth: { header_key: "X-Sender-Key", api_key: "k e y" } }, [
       ["x-sender-key", "k e y"]
     ]))
-  it("API_KEY in the query", ({ verified }) =>
+  it("Ingress verifies an API_KEY in the query", ({ verified }) =>
     verified({ auth_type: "API_KEY", auth: { query_key: "key", api_key: "a+b&c" } }, [], "{}", "?key=a%2Bb%26c"))
-  it("HMAC over the raw bytes", ({ verified }) => {
+  it("Ingress verifies an HMAC over the raw bytes", ({ verified }) => {
     const body = randomBytes(5_000)
     const signature = createHmac("sha512", "s").update(body).digest("base64")
     return verified(
@@ -298,7 +295,7 @@ describe("verification over HTTP", () => {
       body
     )
   })
-  it("HMAC with a timestamp", ({ verified }) => {
+  it("Ingress verifies an HMAC with a timestamp", ({ verified }) => {
     const seconds = String(Math.floor(Date.now() / 1000) - 200)
     const signature = createHmac("sha256", "s").update(`${seconds}.{}`).digest("hex")
     return verified({ auth_type: "HMAC", auth: { webhook_secret_key: "s", timestamp_header: "x-time" } }, [
@@ -306,7 +303,7 @@ describe("verification over HTTP", () => {
       ["X-Signature", signature]
     ])
   })
-  it("a changed secret holds from the next request on", async ({ gateway }) => {
+  it("A changed source secret applies from the next request on", async ({ gateway }) => {
     const source = await gateway.source({ auth_type: "API_KEY", auth: { api_key: "first-key" } })
     const send = async (key: string) =>
       (await request(gateway.port, { path: url(source), headers: [["X-Api-Key", key]], body: "{}" })).status
@@ -318,8 +315,8 @@ describe("verification over HTTP", () => {
   })
 })
 
-describe("connections", () => {
-  it("a rejected request leaves the connection to the next one", async ({ gateway }) => {
+describe("Connections of senders", () => {
+  it("A rejected request keeps the connection usable for the next one", async ({ gateway }) => {
     const source = await gateway.source()
     const { answers } = await talk(
       gateway.port,
@@ -333,7 +330,7 @@ describe("connections", () => {
     expect(answers.map(({ status }) => status)).toEqual([405, 404, 200])
   })
 
-  it("pipelined requests are answered in their order", async ({ gateway }) => {
+  it("Pipelined requests are answered in their order", async ({ gateway }) => {
     const source = await gateway.source()
     const bodies = Array.from({ length: 20 }, (_, i) => `body ${i}`)
     const all = Buffer.concat(
@@ -347,7 +344,7 @@ describe("connections", () => {
     )
   })
 
-  it("a sender that goes away in the middle of its body has sent nothing", async ({ gateway }) => {
+  it("A request whose sender disconnects within the body is not stored", async ({ gateway }) => {
     const source = await gateway.source()
     const head = `POST ${url(source)} HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n`
     for (let i = 0; i < 10; i++) await talk(gateway.port, [head, "x".repeat(50_000)], { cut: true, pause: 5 })
@@ -357,7 +354,7 @@ describe("connections", () => {
     expect(stored.map((row) => Buffer.from(row.body).toString())).toEqual(["whole"])
   })
 
-  it("senders that take their time keep nobody waiting", async ({ gateway }) => {
+  it("Slow senders do not delay others", async ({ gateway }) => {
     const source = await gateway.source()
     let answered = 0
     const others = Promise.withResolvers<void>()

@@ -14,7 +14,7 @@ const it = proxyingIt.extend("settings", { scope: "file" }, () => ({
 
 const send = (port: number, id: string) => request(port, { path: `/e/${id}`, body: "{}" })
 
-it("two destinations that lead back to their own source make of one request what its budget allows", async ({
+it("Two destinations that lead back to their source multiply a request only up to its loop budget", async ({
   gateway
 }) => {
   const source = await gateway.source()
@@ -41,7 +41,7 @@ it("two destinations that lead back to their own source make of one request what
   expect(attempt.response_status).toBe(508)
 })
 
-it("a source whose upstream it is itself is asked as often as a chain is long", async ({ gateway, proxying }) => {
+it("A source that is its own upstream is called up to the maximum chain length", async ({ gateway, proxying }) => {
   const source = await proxying({ target_url: "http://127.0.0.1:1" })
   await gateway.api("PATCH", `/sources/${source.id}`, {
     config: {
@@ -55,7 +55,7 @@ it("a source whose upstream it is itself is asked as often as a chain is long", 
   expect(rows.map((row) => row.rejection_cause)).toEqual([...Array.from({ length: 11 }, () => null), "LOOP_DETECTED"])
 })
 
-it("a transformation that takes the mark away does not begin the chain anew", async ({ gateway }) => {
+it("A transformation that removes the loop mark does not restart the chain", async ({ gateway }) => {
   const source = await gateway.source()
   const back = await gateway.destination({ url: `${gateway.origin}/e/${source.id}` })
   const { id } = await gateway.api("POST", "/transformations", {
@@ -74,7 +74,7 @@ it("a transformation that takes the mark away does not begin the chain anew", as
   expect(rows.map((row) => row.rejection_cause)).toEqual([...Array.from({ length: 11 }, () => null), "LOOP_DETECTED"])
 })
 
-it("a step that replays its own request by the API is in the chain of that request", async ({ gateway }) => {
+it("A workflow step that replays its own request continues the request's chain", async ({ gateway }) => {
   const saved = await gateway.call("POST", "/actions", {
     name: gateway.name("replays"),
     provider_key: "http",
@@ -110,7 +110,7 @@ it("a step that replays its own request by the API is in the chain of that reque
   expect((await gateway.requests(source.id)).length).toBe(11)
 })
 
-it("steps that publish to their own source once an element are bounded in breadth", async ({ gateway }) => {
+it("Workflow steps that publish to their own source for each item are limited in number", async ({ gateway }) => {
   const { post, source, workflow } = await begin(
     gateway,
     [

@@ -28,8 +28,11 @@ const it = gatewayIt
 const sum = (series: ReadonlyArray<object>, measure: string): number =>
   series.reduce((total, bucket) => total + ((bucket as Record<string, number>)[measure] ?? 0), 0)
 
-describe("metrics", () => {
-  it("tell what happened by every dimension, in every granularity", async ({ gateway, lived }) => {
+describe("Metrics", () => {
+  it("Metrics count requests, events and attempts by every dimension in every granularity", async ({
+    gateway,
+    lived
+  }) => {
     const { delivers, destination, filters, source } = await lived(5)
     for (const granularity of ["1s", "5s", "10s", "30s", "1m", "5m", "15m", "1h"] as const) {
       const range = `from=now-10m&to=now&granularity=${granularity}`
@@ -44,10 +47,10 @@ describe("metrics", () => {
         [`source_id=${source.id}&destination_id=${destination.id}&status=SUCCESSFUL`, 0]
       ] as const) {
         const { date_range, series } = await gateway.api("GET", `/metrics/events?${range}&${filter}`)
-        const told = ["count", "delivered_count", "failed_count", "queued_count", "ignored_count"].map((name) =>
+        const counted = ["count", "delivered_count", "failed_count", "queued_count", "ignored_count"].map((name) =>
           sum(series, name)
         )
-        expect(told, `${granularity} ${filter}`).toEqual([5, 5, 0, 0, ignored])
+        expect(counted, `${granularity} ${filter}`).toEqual([5, 5, 0, 0, ignored])
         expect(series[0]!.timestamp).toBe(date_range.start)
       }
     }
@@ -57,7 +60,7 @@ describe("metrics", () => {
     expect((await gateway.api("GET", `/requests/count?source_id=${source.id}&status=rejected`)).total).toBe(1)
   })
 
-  it("summarize 24 hours under every name of an id", async ({ gateway, lived }) => {
+  it("Metrics summarize 24 hours and accept every name of the id parameter", async ({ gateway, lived }) => {
     const { delivers, destination, source } = await lived(3)
     for (const alias of ["id", "ids", "source_id", "source_ids"]) {
       const path = `/metrics/sources?${alias}=${source.id},src_none` as "/metrics/sources"
@@ -96,7 +99,7 @@ describe("metrics", () => {
     expect(none).toMatchObject({ executions_24h_count: 0, connections_count: 0 })
   })
 
-  it("tell what is held and what is cancelled by its connection as it is now", async ({ gateway, lived }) => {
+  it("Metrics show held and cancelled events by their connection's current state", async ({ gateway, lived }) => {
     const { delivers, source } = await lived(1)
     await gateway.api("PUT", `/connections/${delivers.id}/pause`)
     await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })
@@ -118,13 +121,13 @@ describe("metrics", () => {
     ["/metrics/requests?from=now-1h&to=now&granularity=1s", "INVALID_TIME_RANGE", "take 5s or coarser"],
     ["/metrics/requests?from=now-1000d&to=now", "INVALID_TIME_RANGE", "shorter"],
     ["/metrics/sources", "VALIDATION_ERROR", "id"]
-  ] as const)("%s is 400 %s", async ([path, code, says], { gateway }) => {
+  ] as const)("The metrics query %s is refused with 400 %s", async ([path, code, says], { gateway }) => {
     const answer = await gateway.call("GET", path)
     expect([answer.status, answer.body.code]).toEqual([400, code])
     expect(answer.body.message).toContain(says)
   })
 
-  it("tell what is being delivered by its destination, with a rate or without, as soon as it takes longer than a second or two", async ({
+  it("Metrics show deliveries under way by destination, with or without a rate limit, within seconds", async ({
     gateway,
     target
   }) => {
@@ -144,25 +147,22 @@ describe("metrics", () => {
         series.reduce((total, bucket) => total + (bucket[measure] ?? 0), 0)
       return { processing: sum("processing_count"), queued: sum("queued_count"), delivered: sum("delivered_count") }
     }
-    const told = (id: string, processing: number, delivered: number) =>
+    const counted = (id: string, processing: number, delivered: number) =>
       gateway.eventually(`${processing} are being delivered, ${delivered} are`, async () => {
         const found = await sums(id)
         return found.processing === processing && found.delivered === delivered && found.queued === 0 ? true : null
       })
     try {
-      await told(other.source.id, 1, 0)
-      await told(source.id, 2, 0)
+      await counted(other.source.id, 1, 0)
+      await counted(source.id, 2, 0)
     } finally {
       answered.resolve()
     }
-    await told(source.id, 0, 2)
-    await told(other.source.id, 0, 1)
+    await counted(source.id, 0, 2)
+    await counted(other.source.id, 0, 1)
   })
 
-  it("that take long keep nobody else: not another team, no list and no sender; and end when nobody waits for them", async ({
-    gateway,
-    lived
-  }) => {
+  it("Slow metrics queries delay no other caller and end when nobody waits for them", async ({ gateway, lived }) => {
     const { source } = await lived(1)
     await gateway.sql("insert into teams (id, name) values ('tm_beside', 'beside')")
     const beside = await gateway.session("owner", "tm_beside")

@@ -12,7 +12,7 @@ const [first, id, last] = ids
 const it = gatewayIt
   /** A call of the control API, of text to text: nothing on the way reads its numbers. */
   .extend(
-    "told",
+    "textOf",
     ({ gateway }) =>
       async (method: string, path: string, body?: string, key = gateway.key): Promise<string> => {
         const answer = await request(gateway.port, {
@@ -37,10 +37,10 @@ const it = gatewayIt
         String(JSON.parse(await send(source, body)).request_id)
   )
   /** A connection with these rules, written as text. */
-  .extend("ruled", ({ gateway, target, told }) => async (rules: string) => {
+  .extend("ruled", ({ gateway, target, textOf }) => async (rules: string) => {
     const source = await gateway.source()
     const destination = await gateway.destination({ url: target.origin })
-    const connection = await told(
+    const connection = await textOf(
       "POST",
       "/connections",
       `{"name":"${gateway.name("connection")}","source_id":"${source.id}","destination_id":"${destination.id}","rules":${rules}}`
@@ -48,12 +48,12 @@ const it = gatewayIt
     return { source, connection }
   })
 
-describe("ids beyond 2^53", () => {
+describe("Ids beyond 2^53", () => {
   it.for([
     ["by a field", ',"include_fields":["body.id"]'],
     ["as a whole", ""]
   ] as const)(
-    "that differ are three events, deduplicated %s",
+    "Requests with different ids beyond 2^53 are not deduplicated %s",
     async ([, fields], { accept, gateway, ruled, target }) => {
       const { source } = await ruled(`[{"type":"deduplicate","window":60000${fields}}]`)
       const fates: Array<number> = []
@@ -67,19 +67,19 @@ describe("ids beyond 2^53", () => {
     }
   )
 
-  it("are judged by a filter with all their digits, which it is read back with", async ({
+  it("A filter compares all digits of an id beyond 2^53 and is read back with them", async ({
     accept,
     gateway,
     ruled,
-    told
+    textOf
   }) => {
     const rule = `{"type":"filter","body":{"id":{"$gt":${first},"$in":[${id},"${last}"]},"rate":{"$neq":0.1}}}`
     const { connection, source } = await ruled(`[${rule}]`)
     expect(connection).toContain(`"$gt":${first}`)
-    const read = await told("GET", `/connections/${JSON.parse(connection).id}`)
+    const read = await textOf("GET", `/connections/${JSON.parse(connection).id}`)
     expect(read).toContain(`[${id},"${last}"]`)
     // Written back as it was read, it is the same.
-    await told(
+    await textOf(
       "PATCH",
       `/connections/${JSON.parse(connection).id}`,
       `{"rules":${/"rules":(\[.*?\}\])/.exec(read)![1]}}`
@@ -96,50 +96,50 @@ describe("ids beyond 2^53", () => {
     }
   })
 
-  it("are shown as they came: in a request, its events, a fixture, a filter and its trial", async ({
+  it("An id beyond 2^53 is shown unchanged in requests, events, fixtures and filters", async ({
     accept,
     gateway,
     ruled,
-    told
+    textOf
   }) => {
     const body = `{"id":${id},"rate":0.1000000000000000055,"far":1e+400}`
     const { source } = await ruled("[]")
     const requestId = await accept(source, body)
     const { events } = await gateway.traced(requestId)
-    expect(await told("GET", `/requests/${requestId}`)).toContain(`"body":${body}`)
-    expect(await told("GET", `/events/${events[0]!.id}`)).toContain(`"body":${body}`)
-    const fixture = await told(
+    expect(await textOf("GET", `/requests/${requestId}`)).toContain(`"body":${body}`)
+    expect(await textOf("GET", `/events/${events[0]!.id}`)).toContain(`"body":${body}`)
+    const fixture = await textOf(
       "POST",
       "/request-fixtures",
       `{"request_id":"${requestId}","name":"${gateway.name("fixture")}"}`
     )
-    expect(await told("GET", `/request-fixtures/${JSON.parse(fixture).id}`)).toContain(`"body":${body}`)
+    expect(await textOf("GET", `/request-fixtures/${JSON.parse(fixture).id}`)).toContain(`"body":${body}`)
     const owner = await gateway.session("owner")
     const name = gateway.name("filter")
-    const filter = await told("POST", "/filters", `{"name":"${name}","conditions":{"body":{"id":${id}}}}`, owner)
+    const filter = await textOf("POST", "/filters", `{"name":"${name}","conditions":{"body":{"id":${id}}}}`, owner)
     const path = `/filters/${JSON.parse(filter).id}`
-    expect(await told("GET", path, undefined, owner)).toContain(`{"id":${id}}`)
-    const trial = await told(
+    expect(await textOf("GET", path, undefined, owner)).toContain(`{"id":${id}}`)
+    const tested = await textOf(
       "POST",
       "/filters/test",
       `{"conditions":{"body":{"id":${id}}},"request":{"body":${body}}}`,
       owner
     )
-    expect(trial).toContain('"matched":true')
-    expect(trial).toContain(`"actual":${id}`)
+    expect(tested).toContain('"matched":true')
+    expect(tested).toContain(`"actual":${id}`)
   })
 
-  it("stand in a custom response as they came", async ({ gateway, send }) => {
+  it("An id beyond 2^53 is unchanged in a custom response", async ({ gateway, send }) => {
     const source = await gateway.source({
       custom_response: { content_type: "json", body: '{"id":{{body.id}},"text":"no {{body.id}}"}' }
     })
     expect(await send(source, `{"id":${id}}`)).toBe(`{"id":${id},"text":"no ${id}"}`)
   })
 
-  it("go through a workflow's mapping, condition and action, and are shown in its run", async ({
+  it("An id beyond 2^53 passes unchanged through a workflow and is shown in its run", async ({
     gateway,
     target,
-    told
+    textOf
   }) => {
     const destination = await gateway.destination({ url: target.origin })
     const { post, workflow } = await begin(
@@ -159,31 +159,31 @@ describe("ids beyond 2^53", () => {
     expect(received!.body.toString()).toContain(`"order":${id}`)
     expect(received!.body.toString()).toContain(`"text":"no ${id}"`)
     const detail = await gateway.eventually("the run has ended", async () => {
-      const text = await told("GET", `/workflows/${workflow.id}/runs/${run}?include_previews=true`)
+      const text = await textOf("GET", `/workflows/${workflow.id}/runs/${run}?include_previews=true`)
       return JSON.parse(text).finished_at === null ? null : text
     })
     expect(detail).toContain(`"order":${id}`)
   })
 
-  it("are another definition where a workflow's differ in them alone, and another setting and condition", async ({
+  it("Workflows, settings and conditions that differ only in digits beyond 2^53 are different", async ({
     gateway,
-    told
+    textOf
   }) => {
     const source = await gateway.source()
     const steps = (number: string) =>
       `[{"id":"large","kind":"filter","config":{"conditions":{"trigger":{"body":{"id":{"$gt":${number}}}}}}}]`
-    const made = await told(
+    const made = await textOf(
       "POST",
       "/workflows",
       `{"name":"${gateway.name("workflow")}","source_id":"${source.id}","steps":${steps(first)},
         "edges":[{"source_type":"trigger","source_step_id":null,"target_step_id":"large"}]}`
     )
     const path = `/workflows/${JSON.parse(made).id}`
-    const same = await told("PATCH", path, `{"version":1,"steps":${steps(first)}}`)
+    const same = await textOf("PATCH", path, `{"version":1,"steps":${steps(first)}}`)
     expect(JSON.parse(same).version).toBe(1)
-    const other = await told("PATCH", path, `{"version":1,"steps":${steps(id)}}`)
+    const other = await textOf("PATCH", path, `{"version":1,"steps":${steps(id)}}`)
     expect(JSON.parse(other).version).toBe(2)
-    expect(await told("GET", path)).toContain(`"$gt":${id}`)
+    expect(await textOf("GET", path)).toContain(`"$gt":${id}`)
 
     const twice = await request(gateway.port, {
       path: "/v1/filters",
@@ -193,7 +193,7 @@ describe("ids beyond 2^53", () => {
     expect([twice.status, twice.body]).toEqual([400, expect.stringContaining("cannot be used together")])
   })
 
-  it("keep their digits in a transformation that leaves them, and a body that it leaves stays byte for byte", async ({
+  it("A transformation keeps all digits of an id, and an unchanged body stays the same byte for byte", async ({
     accept,
     gateway,
     ruled,
@@ -218,24 +218,24 @@ describe("ids beyond 2^53", () => {
   })
 })
 
-describe("a number that would cost much", () => {
-  it("is text to a filter, in a body that is delivered all the same", async ({
+describe("Number with a large exponent", () => {
+  it("A body with a huge exponent is text to filters and is delivered unchanged", async ({
     accept,
     gateway,
     ruled,
     target,
-    told
+    textOf
   }) => {
     const body = '{"n":1e999999999}'
     const { source } = await ruled("[]")
     const requestId = await accept(source, body)
     await gateway.traced(requestId)
     expect((await target.next())[0]!.body.toString()).toBe(body)
-    const shown = JSON.parse(await told("GET", `/requests/${requestId}`))
+    const shown = JSON.parse(await textOf("GET", `/requests/${requestId}`))
     expect(shown.data).toMatchObject({ encoding: "text", body, reason: expect.stringContaining("exponent") })
   })
 
-  it("is refused in what is written to be stored", async ({ gateway }) => {
+  it("A write with a huge exponent is refused", async ({ gateway }) => {
     const answer = await request(gateway.port, {
       path: "/v1/filters",
       headers: [...json, ["authorization", `Bearer ${await gateway.session("owner")}`]],

@@ -46,7 +46,7 @@ const it = gatewayIt
   )
 
 describe("docs/operating.md", () => {
-  it("replays a request with an edit", async ({ gateway, operate }) => {
+  it("The operating page replays a request with an edit", async ({ gateway, operate }) => {
     const [original, copy] = await operate("Replay a request with an edit", 'echo "$REQ"; echo "$COPY"')
     const read = async (id: string | undefined) => (await gateway.call("GET", `/requests/${id}`)).body
     expect((await read(copy)).retry_parent_request_id).toBe(original)
@@ -54,7 +54,7 @@ describe("docs/operating.md", () => {
     expect((await read(original)).data.body).toEqual({ order: 7, amount: "12,50" })
   })
 
-  it("retries 1,000 failed events in bulk", async ({ gateway, operate }) => {
+  it("The operating page retries 1,000 failed events in bulk", async ({ gateway, operate }) => {
     const [id] = await operate("Retry 1,000 failed events in bulk", 'echo "$OP"')
     expect((await gateway.call("GET", `/events/bulk_operations/${id}`)).body).toMatchObject({
       status: "COMPLETED",
@@ -64,19 +64,19 @@ describe("docs/operating.md", () => {
     })
   })
 
-  it("shares a request, and ends that", async ({ operate }) => {
+  it("The operating page shares a request and revokes the share", async ({ operate }) => {
     const log = (await operate("Share a request", "cat parts.log")).join("\n")
     expect(log).toMatch(/"title":"Order 8".*"sanitized":true.*"acme".*410$/)
     expect(log).not.toMatch(/hunter2|DE00/)
   })
 
-  it("keeps a bin with what it has received", async ({ gateway, operate }) => {
+  it("The operating page keeps a bin with the requests that it received", async ({ gateway, operate }) => {
     const [id] = await operate("Keep a bin", 'echo "$ID"')
     expect((await gateway.call("GET", `/sources/${id}`)).status).toBe(200)
     expect((await gateway.call("GET", `/requests?source_id=${id}`)).body.count).toBe(1)
   })
 
-  it("changes both keys, and loses no delivery by it", async ({ onTestFinished, operate, target }) => {
+  it("The operating page changes both keys without losing a delivery", async ({ onTestFinished, operate, target }) => {
     // Whose key is none that the other tests go by.
     const gateway = await Gateway.start()
     onTestFinished(() => gateway.close())

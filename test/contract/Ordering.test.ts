@@ -21,8 +21,11 @@ const post = async (port: number, source: Source, body: Sent): Promise<void> => 
   expect(status).toBe(200)
 }
 
-describe("a connection's ordering", () => {
-  it("is null unless told, blocks unless told, and can be taken away", async ({ gateway, target }) => {
+describe("Ordering of a connection", () => {
+  it("A connection's ordering is null by default, blocks by default, and can be removed", async ({
+    gateway,
+    target
+  }) => {
     const { connection } = await gateway.route(target)
     const path = `/connections/${connection.id}`
     expect(await gateway.api("GET", path)).toMatchObject({ ordering: null })
@@ -34,7 +37,7 @@ describe("a connection's ordering", () => {
     expect(await gateway.api("PATCH", path, { ordering: null })).toMatchObject({ ordering: null })
   })
 
-  it("delivers the events of a key one at a time, in the order in which they were sent", async ({
+  it("A connection delivers the events of one ordering key one at a time in the order sent", async ({
     gateway,
     target
   }) => {
@@ -63,7 +66,7 @@ describe("a connection's ordering", () => {
   })
 
   for (const on_failure of ["block", "skip"] as const) {
-    it(`with ${on_failure} ${on_failure === "block" ? "waits for" : "passes"} one that is tried again`, async ({
+    it(`A connection with on_failure ${on_failure} ${on_failure === "block" ? "waits for" : "passes"} an event that is retried`, async ({
       gateway,
       target
     }) => {
@@ -88,7 +91,7 @@ describe("a connection's ordering", () => {
     })
   }
 
-  it("holds behind slow rules, and when they are removed", async ({ gateway, target }) => {
+  it("Ordering holds behind slow rules, and also when they are removed", async ({ gateway, target }) => {
     const source = await gateway.source()
     const transformation = { name: "same", code: 'addHandler("transform", (request) => request)' }
     const connection = await gateway.connection(

@@ -4,7 +4,7 @@ import type { Source } from "../support/Contract.ts"
 import { type Answer, type Conversation, request, requestBytes, talk } from "../support/RawHttp.ts"
 import { ownIt as gatewayIt } from "../support/it.ts"
 
-/** Without its database the gateway promises nothing: senders are told to come again. */
+/** Without its database the gateway promises nothing: senders are asked to retry. */
 
 const it = gatewayIt
   .extend("known", { scope: "file" }, async ({ gateway, startTarget }) => {
@@ -49,7 +49,7 @@ const comeAgain = ({ body, headers, status }: Answer): void => {
   expect(Number(headers["retry-after"])).toBeGreaterThanOrEqual(1)
 }
 
-it("without the database every sender is told to come again, and nobody that all is well", async ({
+it("Without the database every sender is asked to retry, and no request is acknowledged", async ({
   gateway,
   known,
   recovered,
@@ -68,7 +68,7 @@ it("without the database every sender is told to come again, and nobody that all
   for (const source of [known, unknown]) await recovered(source)
 })
 
-it("a blink of the database is bridged: the sender waits, and is told the truth", async ({
+it("A short outage of the database is bridged, and each waiting sender gets a correct answer", async ({
   gateway,
   recovered,
   send,
@@ -93,7 +93,7 @@ it("a blink of the database is bridged: the sender waits, and is told the truth"
   await target.next(answers.filter(({ status }) => status === 200).length)
 })
 
-it("what waits for the database is bounded: beyond it, senders are turned away at once", async ({
+it("The requests that wait for the database are limited, and further senders are refused at once", async ({
   gateway,
   known,
   recovered,
@@ -112,7 +112,7 @@ it("what waits for the database is bounded: beyond it, senders are turned away a
     else comeAgain(answer)
     return answer
   })
-  // Those who waited are told the truth once the database is there again.
+  // Waiting senders get a correct answer once the database is back.
   await gateway.link.mend()
   const answers = (await Promise.all([...waiting, ...early])).map(({ final }) => final)
   const stored = await storedIds()

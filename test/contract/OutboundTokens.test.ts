@@ -7,7 +7,7 @@ import { accountFile, clientOf, TokenProvider } from "../support/TokenProvider.t
 
 /** Deliveries that carry a token, which the gateway obtains from a real provider. */
 
-/** As a gateway calls itself that has not been told its own address. */
+/** The address of a gateway that has no public URL configured. */
 /** What the page at `url` sends when somebody says yes there, by its own address or another one. */
 const yesOf = async (url: URL): Promise<URL> => {
   const text = await (await fetch(url)).text()
@@ -64,7 +64,7 @@ const secretsOf = (provider: TokenProvider): ReadonlyArray<string> => [
 ]
 
 it.for(["client_secret_basic", "client_secret_post"] as const)(
-  "OAUTH2_CLIENT_CREDENTIALS by %s: a hundred deliveries at once carry one token, which is shown nowhere",
+  "OAUTH2_CLIENT_CREDENTIALS by %s uses one hidden token for a hundred deliveries at once",
   async (method, { gateway, provider, target }) => {
     fresh(provider, target)
     const auth = { token_url: provider.tokenUrl, ...clientOf(method), scope: "events:write" }
@@ -74,17 +74,17 @@ it.for(["client_secret_basic", "client_secret_post"] as const)(
     expect(provider.calls.length).toBe(1)
     expect(new Set(bearers(target))).toEqual(new Set([provider.given[0]!.access_token]))
     expect(await provider.knows(provider.given[0]!.access_token)).toBe(true)
-    const told = JSON.stringify([
+    const answers = JSON.stringify([
       await Promise.all(requests.map(ended)),
       await gateway.call("GET", `/destinations/${destination.id}`)
     ])
     const rows = await gateway.sql("select row_to_json(t)::text as row from destination_tokens t")
-    const all = told + JSON.stringify(rows) + (await gateway.logged())
+    const all = answers + JSON.stringify(rows) + (await gateway.logged())
     for (const secret of [...secretsOf(provider), clientOf(method).client_secret]) expect(all).not.toContain(secret)
   }
 )
 
-it("SERVICE_ACCOUNT signs who it is", async ({ gateway, provider, target }) => {
+it("SERVICE_ACCOUNT proves its identity with a signed assertion", async ({ gateway, provider, target }) => {
   fresh(provider, target)
   const auth = { service_account_key: JSON.stringify(accountFile(provider.tokenUrl)), scope: "events:write" }
   const { destination, post } = await routed(gateway, target, "SERVICE_ACCOUNT", auth)
@@ -96,7 +96,7 @@ it("SERVICE_ACCOUNT signs who it is", async ({ gateway, provider, target }) => {
   expect(JSON.stringify(destination)).not.toContain("PRIVATE KEY")
 })
 
-it("OAUTH2_AUTHORIZATION_CODE: somebody consents, the refresh token it brings changes with each use, and OAUTH_REFRESH_TOKEN goes on with one", async ({
+it("OAUTH2_AUTHORIZATION_CODE stores each new refresh token, and OAUTH_REFRESH_TOKEN continues with one", async ({
   gateway,
   provider,
   target
@@ -133,7 +133,7 @@ it("OAUTH2_AUTHORIZATION_CODE: somebody consents, the refresh token it brings ch
     { authorized: true, destination_id: destination.id, renewable: true }
   ])
   expect(provider.calls.at(-1)!.form["code_verifier"]).toMatch(/^[\w-]{43}$/)
-  // The state is good for once: the same call again is told what came of it, and asks the provider nothing; another code is nothing.
+  // The state is good for once: the same call again returns the same result and asks the provider nothing; another code is nothing.
   const calls = provider.calls.length
   const repeated = await agreed(again)
   expect([repeated.status, await repeated.json()]).toMatchObject([200, { authorized: true, renewable: true }])
@@ -179,7 +179,7 @@ it("OAUTH2_AUTHORIZATION_CODE: somebody consents, the refresh token it brings ch
   for (const secret of secretsOf(provider)) expect(all).not.toContain(secret)
 })
 
-it("a browser is shown whom a consent is for, and nothing is done with it before somebody says yes", async ({
+it("The consent page shows the destination, and nothing happens before the user confirms", async ({
   gateway,
   provider,
   target
@@ -232,7 +232,11 @@ it("a browser is shown whom a consent is for, and nothing is done with it before
   expect(denied.answer.headers.get("content-security-policy")).toBe(policy)
 })
 
-it("a consent is not used by what a page of anybody can have a browser send", async ({ gateway, provider, target }) => {
+it("A consent cannot be completed by a request that another page makes a browser send", async ({
+  gateway,
+  provider,
+  target
+}) => {
   fresh(provider, target)
   const auth = {
     token_url: provider.tokenUrl,
@@ -282,7 +286,7 @@ it("a consent is not used by what a page of anybody can have a browser send", as
   expect([answer.status, provider.calls.length]).toEqual([200, 1])
 })
 
-it("a consent that is refused, or is for nothing, says so", async ({ gateway, provider, target }) => {
+it("A refused or pointless consent is answered with an error", async ({ gateway, provider, target }) => {
   fresh(provider, target)
   const client = { token_url: provider.tokenUrl, ...basic }
   const none = await routed(gateway, target, "OAUTH2_CLIENT_CREDENTIALS", client)
@@ -320,7 +324,7 @@ it("a consent that is refused, or is for nothing, says so", async ({ gateway, pr
   expect((await callback({}))[0]).toBe(400)
 })
 
-it("a target that refuses every token is asked twice, and its answer is recorded", async ({
+it("A target that refuses every token is called twice, and its answer is recorded", async ({
   gateway,
   provider,
   target
@@ -337,7 +341,7 @@ it("a target that refuses every token is asked twice, and its answer is recorded
   expect(provider.calls.length).toBe(2)
 })
 
-it("a provider that is down fails the attempts, which are tried again when it is to be asked again", async ({
+it("A failed token provider fails the attempts, which are retried when it may be asked again", async ({
   gateway,
   provider,
   target
@@ -374,7 +378,7 @@ it("a provider that is down fails the attempts, which are tried again when it is
   expect(provider.calls.length).toBe(1)
 })
 
-it("what waits for a token while its destination changes goes by the new settings, and nowhere when that is switched off", async ({
+it("Deliveries that wait for a token follow changed settings, and stop if the destination is disabled", async ({
   gateway,
   provider,
   target

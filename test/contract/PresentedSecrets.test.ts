@@ -142,7 +142,7 @@ const ways: ReadonlyArray<Presenting> = [
     read: { headers: { "x-gitlab-token": mask } }
   },
   {
-    name: "Basic",
+    name: "Basic credentials",
     config: { auth_type: "BASIC_AUTH", auth: { username: "sender", password: password.right } },
     secret: password,
     sent: (secret) => ({ headers: [["Authorization", basic("sender", secret)]] }),
@@ -171,7 +171,7 @@ const ways: ReadonlyArray<Presenting> = [
     read: { headers: { "x-telegram-bot-api-secret-token": mask } }
   },
   {
-    name: "the header of OKTA that it was set up with",
+    name: "the configured header of OKTA",
     type: "OKTA",
     config: { auth: { api_key: okta.right, header_key: "x-okta-hook" } },
     secret: okta,
@@ -179,7 +179,7 @@ const ways: ReadonlyArray<Presenting> = [
     read: { headers: { "x-okta-hook": mask } }
   },
   presenting({
-    name: "a bearer token and a cookie, to a source that verifies nobody",
+    name: "a bearer token and a cookie without verification",
     config: {},
     open: true,
     sent: (secret) => ({
@@ -215,9 +215,16 @@ const found = (text: string): ReadonlyArray<string> => planted.in(text)
 
 const identity = `addHandler("transform", (request) => { console.log(JSON.stringify(request)); return request })`
 
-describe("what is presented", () => {
+describe("Presented secrets of requests", () => {
   for (const { config, name, open, read, secret, sent, type = "WEBHOOK" } of ways) {
-    it(name, async ({ accepted, everythingAbout, gateway, latest, send, target }) => {
+    it(`A presented secret is masked in records and forwarded only on request: ${name}`, async ({
+      accepted,
+      everythingAbout,
+      gateway,
+      latest,
+      send,
+      target
+    }) => {
       const transformation = await gateway.api("POST", "/transformations", {
         name: gateway.name("transformation"),
         code: identity
@@ -281,7 +288,7 @@ describe("what is presented", () => {
     })
   }
 
-  it("a header that is sent twice, one under another name, one that is the mask itself", async ({
+  it("Repeated, similar and mask-like headers are masked and forwarded as they came", async ({
     accepted,
     gateway,
     target
@@ -301,7 +308,7 @@ describe("what is presented", () => {
     expect(data?.headers).toMatchObject({ "x-gitlab-token": [mask, mask], "x-other": mask })
   })
 
-  it("a request that presents nothing is stored as it came, and nothing beside it", async ({
+  it("A request without presented secrets is stored unchanged and without extra data", async ({
     accepted,
     gateway,
     latest,
@@ -314,7 +321,7 @@ describe("what is presented", () => {
     expectForwarded(delivery!, { headers: [["X-A", "b"]], suffix: "?key=c" })
   })
 
-  it("is not in a custom response, and no filter sees it", async ({ gateway, send, target }) => {
+  it("A presented secret is not in a custom response and not visible to filters", async ({ gateway, send, target }) => {
     const { right } = plant("response")
     const auth = { header_key: "x-key", query_key: "key", api_key: right }
     const source = await gateway.source({
@@ -331,7 +338,7 @@ describe("what is presented", () => {
     expectForwarded(delivery!, sent)
   })
 
-  it("nor does a mock's echo show what the destination itself would present", async ({ accepted, gateway }) => {
+  it("A mock's echo hides the credential of its destination", async ({ accepted, gateway }) => {
     const { right } = plant("mock")
     const source = await gateway.source()
     const auth = { header_name: "X-Target-Key", value: right }
@@ -344,7 +351,7 @@ describe("what is presented", () => {
     expect(JSON.parse(attempt.body!).headers["x-target-key"]).toBe(`****${right.slice(-4)}`)
   })
 
-  it("in a provider's handshake", async ({ gateway, latest, send }) => {
+  it("A secret in a provider's handshake is masked in the record", async ({ gateway, latest, send }) => {
     const announced = plant("asana").right
     const token = plant("meta")
     const asana = await gateway.api("POST", "/sources", {
@@ -371,7 +378,7 @@ describe("what is presented", () => {
     expect(JSON.parse((await latest(asana)).headers)["x-hook-secret"]).toBe(mask)
   })
 
-  it("goes to the upstream of a proxy source as it came, and is not in the record of it", async ({
+  it("A proxy source forwards presented secrets to its upstream and masks them in the record", async ({
     everythingAbout,
     gateway,
     latest,
@@ -401,7 +408,7 @@ describe("what is presented", () => {
     expect(found(await everythingAbout(source, id))).toEqual([])
   })
 
-  it("does not go to the upstream when the source itself verifies by it, unless the source says so", async ({
+  it("A proxy source withholds its own credentials from the upstream unless it is set to forward them", async ({
     gateway,
     send,
     upstream
@@ -428,8 +435,8 @@ describe("what is presented", () => {
 const kept = plant("kept")
 const keeping: Sent = { headers: [["X-Gitlab-Token", kept.right]], suffix: "?a=b" }
 
-describe("whatever happens in between", () => {
-  it("an event that waited while the process was killed carries it", async ({ gateway, held, target }) => {
+describe("Presented secrets through failures and changes", () => {
+  it("A waiting event forwards presented secrets after the process is killed", async ({ gateway, held, target }) => {
     const { resume } = await held()
     await gateway.restart("SIGKILL")
     await resume()
@@ -437,7 +444,11 @@ describe("whatever happens in between", () => {
     expectForwarded(delivery!, keeping)
   })
 
-  it("so does one that a transformation has changed all around it", async ({ gateway, held, target }) => {
+  it("A transformed event forwards presented secrets after the process is killed", async ({
+    gateway,
+    held,
+    target
+  }) => {
     const code = `addHandler("transform", (request) => {
       request.body = { changed: true }
       request.headers["x-more"] = request.headers["x-gitlab-token"]
@@ -453,7 +464,7 @@ describe("whatever happens in between", () => {
     expect([delivery!.body.toString(), delivery!.headers["x-more"]]).toEqual(['{"changed":true}', mask])
   })
 
-  it("every attempt carries it, and so does a retry by hand", async ({ gateway, held, target }) => {
+  it("Every attempt and a retry by hand forward the presented secrets", async ({ gateway, held, target }) => {
     target.reply = (response) => void response.writeHead(target.received.length < 2 ? 503 : 200).end()
     const { id, resume, source } = await held()
     await gateway.api("PUT", `/connections/${(await gateway.traced(id)).events[0]!.connection_id}`, {
@@ -477,7 +488,7 @@ describe("whatever happens in between", () => {
     ])
   })
 
-  it("a destination that is told not to, stops forwarding it, and goes on when it is told to", async ({
+  it("A destination stops and resumes forwarding of presented secrets when its setting changes", async ({
     accepted,
     gateway,
     held,
@@ -509,7 +520,11 @@ describe("whatever happens in between", () => {
     ])
   })
 
-  it("what cannot be opened is not delivered: the attempt says so", async ({ gateway, held, target }) => {
+  it("An event whose presented secrets cannot be decrypted is not delivered, and its attempt fails", async ({
+    gateway,
+    held,
+    target
+  }) => {
     const one = await held()
     const other = await held()
     // A value opens in its own row alone: moved to another, it is as good as a lost key's.
@@ -530,7 +545,7 @@ describe("whatever happens in between", () => {
     expectForwarded(delivery!, keeping)
   })
 
-  it("of a source whose settings cannot be read, everything is sealed", async ({ gateway, latest, send }) => {
+  it("A source with unreadable settings encrypts every header and query value", async ({ gateway, latest, send }) => {
     const { right } = plant("unreadable")
     const source = await gateway.source({ auth_type: "API_KEY", auth: { header_key: "x-own", api_key: right } })
     await gateway.sql("update sources set auth = 'v1.gone.gone.gone', version = version + 1 where id = $1", [source.id])
@@ -541,7 +556,7 @@ describe("whatever happens in between", () => {
     expect(stored).toMatchObject({ query: `a=${maskedParameter}`, external_id: null })
   })
 
-  it("what an older version has stored in the clear is read masked", async ({ accepted, gateway }) => {
+  it("Secrets that older versions stored unmasked are shown masked", async ({ accepted, gateway }) => {
     const { right } = plant("older")
     const source = await gateway.source()
     const id = await accepted(source, {})
@@ -555,7 +570,7 @@ describe("whatever happens in between", () => {
   })
 })
 
-it("none of it is in any table or in the log", async ({ database, gateway }) => {
+it("No presented secret is in any table or in the log", async ({ database, gateway }) => {
   expect(planted.size).toBeGreaterThan(30)
   expect(found(await database())).toEqual([])
   expect(found(await gateway.logged())).toEqual([])

@@ -6,7 +6,7 @@ import { it as gatewayIt } from "../support/it.ts"
 
 const it = gatewayIt.extend("path", async ({ gateway, target }) => `/e/${(await gateway.route(target)).source.id}`)
 
-it("a sender that waits to be asked for its body is asked", async ({ gateway, path, target }) => {
+it("A sender that expects 100-continue is asked for its body", async ({ gateway, path, target }) => {
   const { answers } = await talk(
     gateway.port,
     [
@@ -21,7 +21,7 @@ it("a sender that waits to be asked for its body is asked", async ({ gateway, pa
   expect(delivery!.headers).not.toHaveProperty("expect")
 })
 
-it("an offer of another protocol is not taken, the request is", async ({ gateway, path, target }) => {
+it("An offered protocol upgrade is ignored, and the request is accepted", async ({ gateway, path, target }) => {
   const headers = [
     ["Connection", "Upgrade, HTTP2-Settings"],
     ["Upgrade", "h2c"],
@@ -34,7 +34,7 @@ it("an offer of another protocol is not taken, the request is", async ({ gateway
   for (const gone of ["upgrade", "http2-settings"]) expect(delivery!.headers).not.toHaveProperty(gone)
 })
 
-it("a web socket is no request of a method that the source takes", async ({ gateway, path }) => {
+it("A web socket request to a source is refused with 405", async ({ gateway, path }) => {
   const headers = [
     ["Connection", "Upgrade"],
     ["Upgrade", "websocket"],
@@ -45,7 +45,7 @@ it("a web socket is no request of a method that the source takes", async ({ gate
   expect(final.status).toBe(405)
 })
 
-it("a target in absolute form is understood", async ({ gateway, path, target }) => {
+it("A request target in absolute form is accepted", async ({ gateway, path, target }) => {
   const ingress = await request(gateway.port, { path: `http://gateway.test${path}/suffix?x=1`, body: "{}" })
   expect(ingress.status).toBe(200)
   expect((await target.next())[0]!.url).toBe("/suffix?x=1")

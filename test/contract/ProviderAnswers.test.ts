@@ -53,7 +53,11 @@ describe("XERO", () => {
   const signed = { "x-xero-signature": createHmac("sha256", secret).update(body).digest("base64") }
   const forged = { "x-xero-signature": createHmac("sha256", "other").update(body).digest("base64") }
 
-  it("intent to receive: 200 and 401 without a body, a type of one, or a cookie", async ({ create, gateway, post }) => {
+  it("A Xero intent to receive is answered with 200 or 401 without body, content type or cookie", async ({
+    create,
+    gateway,
+    post
+  }) => {
     const source = await create("XERO")
     for (const [headers, status] of [
       [signed, 200],
@@ -74,7 +78,7 @@ describe("XERO", () => {
     expect(await post(source, signed, body)).toMatchObject({ status: 403, body: "" })
   })
 
-  it("a custom response is the answer to what is accepted", async ({ create, post }) => {
+  it("A custom response of a Xero source answers only accepted requests", async ({ create, post }) => {
     const source = await create("XERO", customResponse)
     expect(await post(source, signed, body)).toMatchObject({ status: 200, body: "mine" })
     expect(await post(source, forged, body)).toMatchObject({ status: 401, body: "" })
@@ -88,14 +92,14 @@ describe("TWILIO", () => {
     "X-Twilio-Signature": getExpectedTwilioSignature(secret, source.url, form)
   })
 
-  it("a form is answered with TwiML that says nothing", async ({ create, post }) => {
+  it("A Twilio form is answered with empty TwiML", async ({ create, post }) => {
     const source = await create("TWILIO")
     const answer = await post(source, sign(source), new URLSearchParams(form).toString())
     expect([answer.status, answer.headers["content-type"]]).toEqual([200, "text/xml; charset=utf-8"])
     expect(answer.body).toBe('<?xml version="1.0" encoding="UTF-8"?><Response/>')
   })
 
-  it("a custom response is the answer", async ({ create, post }) => {
+  it("A custom response of a Twilio source replaces the TwiML", async ({ create, post }) => {
     const source = await create("TWILIO", {
       custom_response: { content_type: "xml", body: "<Response><Message>hi</Message></Response>" }
     })
@@ -111,7 +115,10 @@ describe("SLACK", () => {
     return { "X-Slack-Request-Timestamp": at, "X-Slack-Signature": `v0=${digest}` }
   }
 
-  it("a command and an interaction get an empty 200, an event the acknowledgement", async ({ create, post }) => {
+  it("A Slack command or interaction gets an empty 200, and an event gets the acknowledgement", async ({
+    create,
+    post
+  }) => {
     const source = await create("SLACK")
     for (const body of ["command=%2Forder&text=7", `payload=${encodeURIComponent('{"type":"view_submission"}')}`]) {
       const answer = await post(source, { ...formType, ...sign(body) }, body)
@@ -124,7 +131,7 @@ describe("SLACK", () => {
 })
 
 describe("MICROSOFT_TEAMS", () => {
-  it("a mention is answered with a message", async ({ create, post }) => {
+  it("A Microsoft Teams mention is answered with a message", async ({ create, post }) => {
     const key = Buffer.from(secret).toString("base64")
     const source = await create("MICROSOFT_TEAMS", { auth: { webhook_secret_key: key } })
     const body = '{"type":"message","text":"<at>gateway</at> hi"}'
@@ -149,7 +156,7 @@ describe("MAILGUN", () => {
 
   const attachment = new File([Buffer.alloc(500_000, 250)], "größe.pdf", { type: "application/pdf" })
 
-  it("a mail with attachments is verified and goes through byte for byte, a forged one is refused", async ({
+  it("A Mailgun mail with attachments is verified and delivered unchanged, and a forged one is refused", async ({
     create,
     gateway,
     send,
@@ -173,13 +180,17 @@ describe("MAILGUN", () => {
     }
   })
 
-  it("a retry of up to eight hours later is verified, an older one is not", async ({ create, send }) => {
+  it("A Mailgun retry is verified up to eight hours later, and not after", async ({ create, send }) => {
     const source = await create("MAILGUN")
     expect((await send(source, signatureAt(String(now() - 8 * 3600)))).status).toBe(200)
     expect((await send(source, signatureAt(String(now() - 9 * 3600)))).status).toBe(401)
   })
 
-  it("hostile forms of 10 MiB are refused while others are served", async ({ create, gateway, post }) => {
+  it("Hostile Mailgun forms of 10 MiB are refused while other senders are served", async ({
+    create,
+    gateway,
+    post
+  }) => {
     const source = await create("MAILGUN")
     const plain = await gateway.source()
     const forms = [
@@ -205,13 +216,13 @@ describe("MAILGUN", () => {
       return answers.map(({ status }) => status)
     })
     while (!pace.done) expect((await post(plain, {}, "{}")).status).toBe(200)
-    // Shed, when they are too many at once for the door; never verified.
+    // Refused with 503 when ingress has too many at once; never verified.
     for (const status of await statuses) expect([401, 503]).toContain(status)
   })
 })
 
 describe("AWS_SNS", () => {
-  it("a message that is too old is refused before its certificate is fetched", async ({ gateway, post }) => {
+  it("An SNS message that is too old is refused before its certificate is fetched", async ({ gateway, post }) => {
     const source = await gateway.api("POST", "/sources", { name: gateway.name("source"), type: "AWS_SNS" })
     const message = {
       Type: "Notification",

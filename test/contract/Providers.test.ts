@@ -35,7 +35,7 @@ interface Provider {
   readonly read: { readonly auth_type: string; readonly auth: Readonly<Record<string, string>> }
   /** Signs `body` as the provider would, for a source at `url`. */
   readonly sign: (body: string, url: string) => Promise<Signed> | Signed
-  /** The request that must be refused, made from a genuine one; unless told, its body with a digit changed. */
+  /** The request that must be refused, made from a genuine one; by default, its body with a digit changed. */
   readonly forge?: (genuine: Signed) => Signed
   /** Whether a library that we did not write takes it. */
   readonly library?: (sent: Signed, url: string) => unknown
@@ -274,7 +274,7 @@ for (const provider of providers) {
   const { body = '{"id":7,"name":"größe","big":1.0e0}', forge = changeDigit, library, read, sign, type } = provider
 
   describe(type, () => {
-    it("a genuine request is verified and goes through byte for byte, a forged one is stored as rejected", async ({
+    it("A genuine provider request is delivered unchanged, and a forged one is stored as rejected", async ({
       create,
       gateway,
       send,
@@ -337,7 +337,7 @@ for (const provider of providers) {
       expect(target.received.length).toBe(1)
     })
 
-    it("its settings are masked when read, and can be written back", async ({ create, gateway, send }) => {
+    it("A provider's settings are masked when read and can be written back", async ({ create, gateway, send }) => {
       const written = await create(provider)
       const { config } = await gateway.api("GET", `/sources/${written.id}`)
       expect({ auth_type: config.auth_type, auth: config.auth }).toEqual(read)
@@ -350,7 +350,7 @@ for (const provider of providers) {
       expect((await send(written, forge(genuine))).status).toBe(401)
     })
 
-    it("its settings can be taken away and given by a change", async ({ create, gateway, send }) => {
+    it("A provider's verification can be turned off and on by a change", async ({ create, gateway, send }) => {
       const source = await create(provider)
       const change = (config: object) => gateway.api("PATCH", `/sources/${source.id}`, { config })
       const genuine = await sign(body, source.url)
@@ -363,7 +363,10 @@ for (const provider of providers) {
       expect((await send(source, forged)).status).toBe(401)
     })
 
-    it("auth_type may be left out, be PROVIDER_SIGNATURE, or be what it reads", async ({ create, send }) => {
+    it("The auth_type of a provider's source may be omitted, PROVIDER_SIGNATURE or the one that it reads", async ({
+      create,
+      send
+    }) => {
       for (const auth_type of ["PROVIDER_SIGNATURE", read.auth_type]) {
         const source = await create(provider, auth_type)
         expect(source.config.auth_type).toBe(read.auth_type)
@@ -373,8 +376,8 @@ for (const provider of providers) {
   })
 }
 
-describe("what is signed covers what it has to", () => {
-  it("a signature is of its own time", async ({ create, send }) => {
+describe("Scope of a provider signature", () => {
+  it("A signature is valid only near its timestamp", async ({ create, send }) => {
     const source = await create({ type: "STRIPE", auth: { webhook_secret_key: "whsec_old" } })
     const at = async (timestamp: number) => {
       const header = stripe.webhooks.generateTestHeaderString({ payload: "{}", secret: "whsec_old", timestamp })
@@ -383,7 +386,10 @@ describe("what is signed covers what it has to", () => {
     expect([await at(seconds() - 290), await at(seconds() - 310), await at(seconds() + 310)]).toEqual([200, 401, 401])
   })
 
-  it("TWILIO: the URL as it was called, with its query and the path behind the source", async ({ create, send }) => {
+  it("A Twilio signature covers the called URL with its query and the path behind the source", async ({
+    create,
+    send
+  }) => {
     const source = await create({ type: "TWILIO", auth: { auth_token: twilioToken } })
     const genuine = await providers.find(({ type }) => type === "TWILIO")!.sign("A=7", source.url)
     expect((await send(source, genuine)).status).toBe(200)
@@ -392,20 +398,20 @@ describe("what is signed covers what it has to", () => {
     }
   })
 
-  it("a signature of one source's secret is nothing to another source", async ({ create, send }) => {
+  it("A signature with one source's secret is not valid for another source", async ({ create, send }) => {
     const mine = await create({ type: "GITHUB", auth: { secret: "the secret of mine" } })
     const other = await create({ type: "GITHUB", auth: { secret: "the secret of the other" } })
     const genuine = posted("{}", ["X-Hub-Signature-256", await signGithub("the secret of mine", "{}")])
     expect([(await send(mine, genuine)).status, (await send(other, genuine)).status]).toEqual([200, 401])
   })
 
-  it("a signature given twice proves nothing", async ({ create, send }) => {
+  it("A repeated signature header is refused", async ({ create, send }) => {
     const source = await create({ type: "GITHUB", auth: { secret: "the secret of mine" } })
     const signature = ["X-Hub-Signature-256", await signGithub("the secret of mine", "{}")] as const
     expect((await send(source, posted("{}", signature, signature))).status).toBe(401)
   })
 
-  it("a changed secret holds from the next request on", async ({ create, gateway, send }) => {
+  it("A changed provider secret applies from the next request on", async ({ create, gateway, send }) => {
     const source = await create({ type: "GITHUB", auth: { secret: "the first secret" } })
     const signed = async (secret: string) =>
       (await send(source, posted("{}", ["X-Hub-Signature-256", await signGithub(secret, "{}")]))).status
@@ -414,7 +420,11 @@ describe("what is signed covers what it has to", () => {
     expect([await signed("the first secret"), await signed("the second secret")]).toEqual([401, 200])
   })
 
-  it("a source that becomes another provider's type is verified as that one", async ({ create, gateway, send }) => {
+  it("A source whose type changes to another provider is verified as that provider", async ({
+    create,
+    gateway,
+    send
+  }) => {
     const source = await create({ type: "GITHUB", auth: { secret: "one secret for both" } })
     await gateway.api("PATCH", `/sources/${source.id}`, { type: "STRIPE" })
     const asGithub = posted("{}", ["X-Hub-Signature-256", await signGithub("one secret for both", "{}")])
@@ -423,7 +433,7 @@ describe("what is signed covers what it has to", () => {
     expect([(await send(source, asGithub)).status, (await send(source, asStripe)).status]).toEqual([401, 200])
   })
 
-  it("a provider's type may be verified in another way, which then is the only one", async ({ create, send }) => {
+  it("A provider's type with a generic verification accepts only that verification", async ({ create, send }) => {
     const source = await create({ type: "GITHUB", auth: { api_key: "a key in its place" } }, "API_KEY")
     expect(source.config.auth_type).toBe("API_KEY")
     const signature = await signGithub("a key in its place", "{}")
@@ -431,7 +441,7 @@ describe("what is signed covers what it has to", () => {
     expect((await send(source, posted("{}", ["X-Hub-Signature-256", signature]))).status).toBe(401)
   })
 
-  it("a type that nobody knows verifies as its settings say", async ({ gateway, send }) => {
+  it("A source of an unknown type is verified by its settings", async ({ gateway, send }) => {
     const source = await gateway.api("POST", "/sources", {
       name: gateway.name("source"),
       type: "SOME_NEW_PROVIDER",
@@ -442,39 +452,44 @@ describe("what is signed covers what it has to", () => {
   })
 })
 
-describe("settings that cannot be used", () => {
+describe("Invalid provider settings", () => {
   const wrong: ReadonlyArray<readonly [name: string, type: string, config: object, path: string]> = [
     ["no secret", "STRIPE", { auth_type: "PROVIDER_SIGNATURE", auth: {} }, "config.auth.webhook_secret_key"],
     ["an empty secret", "GITHUB", { auth: { webhook_secret_key: "" } }, "config.auth.webhook_secret_key"],
     ["a blank secret", "SLACK", { auth: { webhook_secret_key: "  " } }, "config.auth.webhook_secret_key"],
-    ["a secret that is no text", "SLACK", { auth: { webhook_secret_key: 1 } }, "config.auth.webhook_secret_key"],
+    ["a secret that is not text", "SLACK", { auth: { webhook_secret_key: 1 } }, "config.auth.webhook_secret_key"],
     [
       "a secret that is not base64",
       "SVIX",
       { auth: { webhook_secret_key: "whsec_!" } },
       "config.auth.webhook_secret_key"
     ],
-    ["a key that is none", "DISCORD", { auth: { public_key: "00".repeat(31) } }, "config.auth.public_key"],
+    ["an invalid key", "DISCORD", { auth: { public_key: "00".repeat(31) } }, "config.auth.public_key"],
     ["a key of small order", "DISCORD", { auth: { public_key: "00".repeat(32) } }, "config.auth.public_key"],
     ["a key on another curve", "SENDGRID", { auth: { public_key: fusionPublic } }, "config.auth.public_key"],
-    ["a header of its own", "GITHUB", { auth: { secret: "a secret", header_key: "x-mine" } }, "config.auth.header_key"],
-    ["an algorithm of its own", "GITHUB", { auth: { secret: "a secret", algorithm: "md5" } }, "config.auth.algorithm"],
+    ["a header name", "GITHUB", { auth: { secret: "a secret", header_key: "x-mine" } }, "config.auth.header_key"],
+    ["an algorithm", "GITHUB", { auth: { secret: "a secret", algorithm: "md5" } }, "config.auth.algorithm"],
     ["another provider's name", "GITHUB", { auth: { secret: "a secret", provider: "STRIPE" } }, "config.auth.provider"],
-    ["a mask of nothing", "GITHUB", { auth: { secret: "****abcd" } }, "config.auth.secret"],
+    ["a mask without a stored secret", "GITHUB", { auth: { secret: "****abcd" } }, "config.auth.secret"],
     ["a user name with a colon", "POSTMARK", { auth: { username: "a:b", password: "c" } }, "config.auth.username"],
     ["a missing password", "POSTMARK", { auth: { username: "a" } }, "config.auth.password"],
     ["a public key as the secret", "FUSIONAUTH", { auth: { secret: fusionPublic } }, "config.auth.secret"],
-    ["PROVIDER_SIGNATURE of nobody", "WEBHOOK", { auth_type: "PROVIDER_SIGNATURE", auth: {} }, "config.auth_type"]
+    [
+      "PROVIDER_SIGNATURE without a provider",
+      "WEBHOOK",
+      { auth_type: "PROVIDER_SIGNATURE", auth: {} },
+      "config.auth_type"
+    ]
   ]
   for (const [name, type, config, path] of wrong) {
-    it(`${type}: ${name}`, async ({ gateway }) => {
+    it(`Provider settings of ${type} are refused: ${name}`, async ({ gateway }) => {
       const { body, status } = await gateway.call("POST", "/sources", { name: gateway.name("source"), type, config })
       expect([status, body.code]).toEqual([400, "VALIDATION_ERROR"])
       expect(body.data.fields).toContainEqual(expect.objectContaining({ path }))
     })
   }
 
-  it("nothing of a refused change is kept", async ({ create, gateway }) => {
+  it("A refused change of a source changes nothing", async ({ create, gateway }) => {
     const source = await create({ type: "GITHUB", auth: { secret: "the secret that stays" } })
     const before = await gateway.state(["sources"])
     for (const config of [{ auth: {} }, { auth: { secret: "****xxxx" } }, { auth_type: "BASIC_AUTH" }]) {
@@ -483,7 +498,7 @@ describe("settings that cannot be used", () => {
     expect(await gateway.state(["sources"])).toEqual(before)
   })
 
-  it("no answer of the API and no stored row shows a secret", async ({ create, gateway }) => {
+  it("No API answer and no stored row contains a provider secret", async ({ create, gateway }) => {
     const secret = "a-secret-that-nobody-may-read"
     const source = await create({ type: "GITHUB", auth: { secret } })
     const answers = [

@@ -11,8 +11,8 @@ import { it, allMethods, idOf } from "./proxying.ts"
 
 /** What a source in proxy mode answers: contract 2.5. */
 
-describe("an upstream's page, for a browser that may take the origin for the API's", () => {
-  it("runs nothing and changes nothing of the origin, whatever it says", async ({ proxying, send, upstream }) => {
+describe("Upstream page in a browser", () => {
+  it("An upstream's page cannot run scripts or change state of the origin", async ({ proxying, send, upstream }) => {
     upstream.reply = (response) => {
       response.writeHead(200, {
         "Content-Type": "text/html",
@@ -56,12 +56,7 @@ describe("an upstream's page, for a browser that may take the origin for the API
     expect(headers).not.toHaveProperty("content-security-policy-report-only")
   })
 
-  it("is no script of a service worker: who asks for that is refused, and the request is stored", async ({
-    gateway,
-    proxying,
-    send,
-    upstream
-  }) => {
+  it("A request for a service worker script is refused and stored", async ({ gateway, proxying, send, upstream }) => {
     const source = await proxying()
     const answer = await send(source, { method: "GET", headers: [["Service-Worker", "script"]] })
     expect([answer.status, JSON.parse(answer.body).code]).toEqual([403, "SERVICE_WORKER_REFUSED"])
@@ -70,7 +65,7 @@ describe("an upstream's page, for a browser that may take the origin for the API
     expect([row.status, row.rejection_cause]).toEqual(["rejected", "SERVICE_WORKER_REFUSED"])
   })
 
-  it("is sandboxed as every answer under an ingress URL is, of whatever kind", async ({ gateway, proxying, send }) => {
+  it("Every answer below an ingress URL is sandboxed", async ({ gateway, proxying, send }) => {
     const dead = await proxying({ target_url: `http://127.0.0.1:${await freePort()}` })
     const closed = await gateway.source({ auth_type: "API_KEY", auth: { header_key: "x", api_key: "sender-key" } })
     const bin = await gateway.call("POST", "/public-bins", {})
@@ -97,8 +92,8 @@ describe("an upstream's page, for a browser that may take the origin for the API
   })
 })
 
-describe("the upstream's answer is the caller's", () => {
-  it("status, headers and body, as they are", async ({ gateway, proxying, upstream }) => {
+describe("Upstream answer", () => {
+  it("The caller gets the upstream's status, headers and body unchanged", async ({ gateway, proxying, upstream }) => {
     const body = randomBytes(5_000)
     upstream.reply = (response) => {
       response.writeHead(418, {
@@ -123,7 +118,11 @@ describe("the upstream's answer is the caller's", () => {
     expect(response.headers.get("keep-alive")).not.toBe("timeout=99")
   })
 
-  it("header values beyond ASCII, byte for byte, however late the body comes", async ({ proxying, send, upstream }) => {
+  it("Non-ASCII header values of an upstream are kept byte for byte, however late the body comes", async ({
+    proxying,
+    send,
+    upstream
+  }) => {
     for (const body of ["at once", "later"]) {
       upstream.reply = async (response) => {
         response.writeHead(200, ["X-Upstream", "caf\xe9"])
@@ -136,7 +135,7 @@ describe("the upstream's answer is the caller's", () => {
     }
   })
 
-  it("the request reaches it as it came: method, body and headers, but for those of the connection", async ({
+  it("The upstream gets method, body and headers as they came, except those of the connection", async ({
     gateway,
     proxying,
     send,
@@ -174,7 +173,11 @@ describe("the upstream's answer is the caller's", () => {
   })
 
   for (const method of allMethods) {
-    it(method, async ({ proxying, send, upstream }) => {
+    it(`The method ${method} is passed to the upstream and its answer to the caller`, async ({
+      proxying,
+      send,
+      upstream
+    }) => {
       const answer = await send(await proxying(), {
         method,
         ...(method === "GET" || method === "HEAD" ? {} : { body: "x" })
@@ -184,7 +187,7 @@ describe("the upstream's answer is the caller's", () => {
     })
   }
 
-  it("HEAD keeps the length, 204 and 304 have no body; the connection goes on", async ({
+  it("HEAD keeps the content-length, 204 and 304 have no body, and the connection stays open", async ({
     gateway,
     proxying,
     send,
@@ -213,14 +216,14 @@ describe("the upstream's answer is the caller's", () => {
     ])
   })
 
-  it("a redirect is the caller's to follow", async ({ proxying, send, upstream }) => {
+  it("A redirect of the upstream is passed to the caller", async ({ proxying, send, upstream }) => {
     upstream.reply = (response) => void response.writeHead(302, { location: "http://127.0.0.1:1/elsewhere" }).end()
     const answer = await send(await proxying())
     expect([answer.status, answer.headers["location"]]).toEqual([302, "http://127.0.0.1:1/elsewhere"])
     expect(upstream.received.length).toBe(1)
   })
 
-  it("a compressed body stays compressed", async ({ gateway, proxying, upstream }) => {
+  it("A compressed body of the upstream stays compressed", async ({ gateway, proxying, upstream }) => {
     const packed = gzipSync("x".repeat(10_000))
     upstream.reply = (response) => void response.writeHead(200, { "content-encoding": "gzip" }).end(packed)
     const response = await fetch(`${gateway.origin}/e/${(await proxying()).id}`, { method: "POST" })
@@ -228,7 +231,7 @@ describe("the upstream's answer is the caller's", () => {
     expect(await response.text()).toBe("x".repeat(10_000))
   })
 
-  it("a body of 24 MiB comes through whole, in and out up to the gateway's own limit", async ({
+  it("A request body of 10 MiB and an answer of 24 MiB pass through a proxy source completely", async ({
     exchangeOf,
     gateway,
     proxying,
@@ -246,7 +249,7 @@ describe("the upstream's answer is the caller's", () => {
     expect(Buffer.from(exchange.response_body!, "base64").equals(large.subarray(0, 1_000))).toBe(true)
   })
 
-  it("a custom response is not asked", async ({ gateway, proxying, send }) => {
+  it("A source in proxy mode does not use its custom response", async ({ gateway, proxying, send }) => {
     const source = await proxying({}, { custom_response: { content_type: "text", body: "custom" } })
     expect((await send(source)).body).toBe("upstream")
     await gateway.api("PATCH", `/sources/${source.id}`, { config: { mode: "webhook" } })
@@ -254,7 +257,7 @@ describe("the upstream's answer is the caller's", () => {
   })
 })
 
-describe("paths and queries", () => {
+describe("Paths and queries of a proxy source", () => {
   const table: ReadonlyArray<readonly [proxy: object, base: string, suffix: string, called: string]> = [
     [{}, "", "", "/"],
     [{}, "/base", "/orders/1?a=1&a=2", "/base/orders/1?a=1&a=2"],
@@ -264,7 +267,7 @@ describe("paths and queries", () => {
     [{ path_forwarding: false, query_forwarding: false }, "/base?k=v", "/orders?a=1", "/base?k=v"]
   ]
   for (const [proxy, base, suffix, called] of table) {
-    it(`${JSON.stringify(proxy)} ${base} + ${suffix} is ${called}`, async ({
+    it(`A proxy source with ${JSON.stringify(proxy)} and base "${base}" maps "${suffix}" to ${called}`, async ({
       exchangeOf,
       gateway,
       proxying,
@@ -279,7 +282,7 @@ describe("paths and queries", () => {
     })
   }
 
-  it("what would lead out of the target's path is not sent", async ({ exchangeOf, proxying, send, upstream }) => {
+  it("A path that would leave the upstream's path is not sent", async ({ exchangeOf, proxying, send, upstream }) => {
     const source = await proxying({ target_url: `${upstream.origin}/public/` })
     for (const suffix of ["/..%2f..%2fadmin", "/%252e%252e%252fadmin", "/..;/admin"]) {
       const answer = await send(source, { suffix })
@@ -293,8 +296,12 @@ describe("paths and queries", () => {
   })
 })
 
-describe("answers as they come", () => {
-  it("the caller has the beginning before the upstream has the end", async ({ ask, proxying, upstream }) => {
+describe("Streamed upstream answers", () => {
+  it("The caller gets the beginning of an answer before the upstream has ended it", async ({
+    ask,
+    proxying,
+    upstream
+  }) => {
     let last!: () => void
     const more = new Promise<void>((resolve) => (last = resolve))
     upstream.reply = async (response) => {
@@ -312,7 +319,7 @@ describe("answers as they come", () => {
     expect(Buffer.concat(chunks).toString()).toBe("last")
   })
 
-  it("events: the headers before the first, and each as it is sent", async ({
+  it("Server-sent events are passed on one by one, and the headers before the first", async ({
     ask,
     exchangeOf,
     proxying,
@@ -341,7 +348,7 @@ describe("answers as they come", () => {
     expect(exchange.response_body).toBe("id: 1\ndata: one\n\nid: 2\ndata: two\n\n")
   })
 
-  it("a caller that goes away takes the upstream's call with it, and the exchange says so", async ({
+  it("When the caller disconnects, the upstream call is aborted and the exchange records it", async ({
     ask,
     exchangeOf,
     proxying,
@@ -361,8 +368,8 @@ describe("answers as they come", () => {
   })
 })
 
-describe("an upstream that fails", () => {
-  it("no answer in time is 504", async ({ exchangeOf, proxying, send, upstream }) => {
+describe("Failing upstream", () => {
+  it("An upstream that does not answer in time results in 504", async ({ exchangeOf, proxying, send, upstream }) => {
     upstream.reply = () => undefined
     const source = await proxying({ timeout_ms: 1_000 })
     const startedAt = performance.now()
@@ -384,7 +391,7 @@ describe("an upstream that fails", () => {
     })
   })
 
-  it("nobody there is 502, and the request is kept and routed", async ({
+  it("An unreachable upstream results in 502, and the request is stored and routed", async ({
     exchangeOf,
     gateway,
     proxying,
@@ -401,10 +408,10 @@ describe("an upstream that fails", () => {
   })
 
   for (const [name, bytes] of [
-    ["what is no HTTP", "220 smtp ready\r\n"],
+    ["text that is not HTTP", "220 smtp ready\r\n"],
     ["a connection that ends without an answer", ""]
   ] as const) {
-    it(`${name} is 502`, async ({ exchangeOf, proxying, send }) => {
+    it(`A broken upstream answer results in 502: ${name}`, async ({ exchangeOf, proxying, send }) => {
       const server = createServer((socket) => {
         socket.on("error", () => undefined)
         socket.once("data", () => socket.end(bytes))
@@ -421,7 +428,12 @@ describe("an upstream that fails", () => {
     })
   }
 
-  it("an answer that breaks off breaks off for the caller, too", async ({ ask, exchangeOf, proxying, upstream }) => {
+  it("An upstream answer that breaks off breaks off for the caller too", async ({
+    ask,
+    exchangeOf,
+    proxying,
+    upstream
+  }) => {
     for (const headers of [{ "content-length": "1000" }, {}] as const) {
       upstream.reply = (response) => {
         response.writeHead(200, headers)
@@ -442,7 +454,7 @@ describe("an upstream that fails", () => {
     }
   })
 
-  it("an upstream that falls silent within its answer does not hold the caller for ever", async ({
+  it("An upstream that stops within its answer does not hold the caller forever", async ({
     ask,
     exchangeOf,
     proxying,

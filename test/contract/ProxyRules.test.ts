@@ -9,8 +9,8 @@ import { it as proxyingIt, idOf } from "./proxying.ts"
 /** Some cut its way to the database. */
 const it = proxyingIt.extend("settings", { scope: "file" }, {})
 
-describe("what is kept of an exchange", () => {
-  it("all that the API shows of it, in the request and its trace", async ({
+describe("Stored proxy exchange", () => {
+  it("A stored proxy exchange is shown in full with its request and in the trace", async ({
     exchangeOf,
     gateway,
     proxying,
@@ -62,7 +62,7 @@ describe("what is kept of an exchange", () => {
     [65_536, 65_537, 65_536]
   ]
   for (const [limit, size, kept] of sizes) {
-    it(`${size} bytes by a limit of ${limit}: the caller gets all, ${kept} are kept`, async ({
+    it(`The caller gets all of ${size} bytes, and with a limit of ${limit} the exchange keeps ${kept}`, async ({
       exchangeOf,
       proxying,
       send,
@@ -77,8 +77,8 @@ describe("what is kept of an exchange", () => {
   }
 })
 
-describe("the gateway's own rules go first", () => {
-  it("a refused request never reaches the upstream", async ({ exchangeOf, gateway, proxying, send, upstream }) => {
+describe("Gateway rules before the upstream", () => {
+  it("A refused request never reaches the upstream", async ({ exchangeOf, gateway, proxying, send, upstream }) => {
     const source = await proxying(
       {},
       { allowed_http_methods: ["POST"], auth_type: "API_KEY", auth: { api_key: "the-sender's-key" } }
@@ -100,7 +100,11 @@ describe("the gateway's own rules go first", () => {
     )
   })
 
-  it("a handshake is the gateway's to answer", async ({ gateway, send, upstream }) => {
+  it("A provider's handshake is answered by the gateway and not by the upstream", async ({
+    gateway,
+    send,
+    upstream
+  }) => {
     const source = await gateway.api("POST", "/sources", {
       name: gateway.name("source"),
       type: "DROPBOX",
@@ -111,7 +115,7 @@ describe("the gateway's own rules go first", () => {
     expect(upstream.received).toEqual([])
   })
 
-  it("a request is durable before the upstream hears of it", async ({ gateway, proxying, send, upstream }) => {
+  it("A request is stored before the upstream receives it", async ({ gateway, proxying, send, upstream }) => {
     const source = await proxying()
     const seen: Array<ReadonlyArray<Row>> = []
     upstream.reply = async (response, { headers }) => {
@@ -123,7 +127,7 @@ describe("the gateway's own rules go first", () => {
     expect(new Set(seen.map(([row]) => row!["id"]))).toEqual(new Set(answers.map(idOf)))
   })
 
-  it("without the database the upstream hears nothing", async ({ gateway, proxying, send, upstream }) => {
+  it("Without the database the upstream receives nothing", async ({ gateway, proxying, send, upstream }) => {
     const source = await proxying()
     expect((await send(source)).status).toBe(200)
     await gateway.link.cut()
@@ -138,7 +142,7 @@ describe("the gateway's own rules go first", () => {
     )
   })
 
-  it("connections are routed beside it, and do not wait for a slow upstream", async ({
+  it("Connections of a proxy source are routed without waiting for a slow upstream", async ({
     gateway,
     proxying,
     send,
@@ -165,7 +169,7 @@ describe("the gateway's own rules go first", () => {
     expect(row).toMatchObject({ events_count: 1, ignored_count: 1 })
   })
 
-  it("the mode is switched off and on, from the next request on", async ({ gateway, proxying, send, upstream }) => {
+  it("A change of the proxy mode applies from the next request on", async ({ gateway, proxying, send, upstream }) => {
     const source = await proxying()
     for (let i = 0; i < 5; i++) {
       await gateway.api("PATCH", `/sources/${source.id}`, { config: { mode: "webhook" } })
@@ -178,7 +182,7 @@ describe("the gateway's own rules go first", () => {
     expect(upstream.received.length).toBe(5)
   })
 
-  it("one caller's slow upstream keeps nobody else waiting", async ({ gateway, proxying, send, upstream }) => {
+  it("A slow upstream of one caller does not delay others", async ({ gateway, proxying, send, upstream }) => {
     const held: Array<() => void> = []
     upstream.reply = (response) => void held.push(() => response.end("late"))
     const slow = await proxying({ timeout_ms: 30_000 })
@@ -196,37 +200,45 @@ describe("the gateway's own rules go first", () => {
   })
 })
 
-describe("settings", () => {
+describe("Proxy settings", () => {
   const wrong: ReadonlyArray<readonly [name: string, config: object, path: string]> = [
     ["no target", { mode: "proxy" }, "config.proxy"],
-    ["an empty one", { mode: "proxy", proxy: {} }, "config.proxy"],
-    ["no URL", { proxy: { target_url: "example.com" } }, "config.proxy.target_url"],
-    ["another scheme", { proxy: { target_url: "ftp://example.com" } }, "config.proxy.target_url"],
+    ["an empty proxy", { mode: "proxy", proxy: {} }, "config.proxy"],
+    ["a target that is not a URL", { proxy: { target_url: "example.com" } }, "config.proxy.target_url"],
+    ["a target with another scheme", { proxy: { target_url: "ftp://example.com" } }, "config.proxy.target_url"],
     ["a user in the URL", { proxy: { target_url: "http://a:b@example.com" } }, "config.proxy.target_url"],
-    ["a fragment", { proxy: { target_url: "http://example.com/#a" } }, "config.proxy.target_url"],
-    ["999 ms", { proxy: { target_url: "http://example.com", timeout_ms: 999 } }, "config.proxy.timeout_ms"],
-    ["31 s", { proxy: { target_url: "http://example.com", timeout_ms: 30_001 } }, "config.proxy.timeout_ms"],
+    ["a fragment in the URL", { proxy: { target_url: "http://example.com/#a" } }, "config.proxy.target_url"],
     [
-      "65,537 bytes",
+      "a timeout of 999 ms",
+      { proxy: { target_url: "http://example.com", timeout_ms: 999 } },
+      "config.proxy.timeout_ms"
+    ],
+    [
+      "a timeout of 30,001 ms",
+      { proxy: { target_url: "http://example.com", timeout_ms: 30_001 } },
+      "config.proxy.timeout_ms"
+    ],
+    [
+      "a capture of 65,537 bytes",
       { proxy: { target_url: "http://example.com", capture_response_bytes: 65_537 } },
       "config.proxy.capture_response_bytes"
     ],
-    ["a mode nobody knows", { mode: "mirror" }, "config.mode"],
+    ["an unknown mode", { mode: "mirror" }, "config.mode"],
     [
-      "two that disagree",
+      "a mode and a switch that disagree",
       { mode: "webhook", proxy: { enabled: true, target_url: "http://example.com" } },
       "config.proxy.enabled"
     ]
   ]
   for (const [name, config, path] of wrong) {
-    it(`${name} is refused`, async ({ gateway }) => {
+    it(`Proxy settings are refused: ${name}`, async ({ gateway }) => {
       const { body, status } = await gateway.call("POST", "/sources", { name: gateway.name("source"), config })
       expect([status, body.code]).toEqual([400, "VALIDATION_ERROR"])
       expect(body.data.fields).toContainEqual(expect.objectContaining({ path }))
     })
   }
 
-  it("defaults are filled in, and kept dormant in webhook mode", async ({ gateway, upstream }) => {
+  it("Proxy settings get their defaults and are kept in webhook mode", async ({ gateway, upstream }) => {
     const source = await gateway.source({ proxy: { target_url: upstream.origin } })
     expect(source.config).toMatchObject({
       mode: "webhook",
@@ -244,8 +256,8 @@ describe("settings", () => {
   })
 })
 
-describe("a gateway that may not reach its own network", () => {
-  it("calls no upstream there, by address, by name or by number, and tells nobody what is there", async ({
+describe("Gateway without access to its own network", () => {
+  it("A gateway without access to its own network calls no upstream there and reveals nothing about it", async ({
     upstream
   }) => {
     const closed = await Gateway.start({ TIDEGATE_EGRESS_ALLOW: "203.0.113.0/24" })

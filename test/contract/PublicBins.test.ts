@@ -87,8 +87,8 @@ const it = gatewayIt
 
 const codes = ({ body, status }: Answered) => [status, body.code]
 
-describe("a public bin", () => {
-  it("is made without a credential, and takes what comes", async ({ call, gateway, made, read }) => {
+describe("Public bin", () => {
+  it("A public bin is created without a credential and accepts requests", async ({ call, gateway, made, read }) => {
     const bin = await made()
     expect(bin).toEqual({
       id: expect.stringMatching(/^src_/),
@@ -130,7 +130,11 @@ describe("a public bin", () => {
     }
   })
 
-  it("is read by its token alone, in a header of its own or as a bearer", async ({ call, made, read }) => {
+  it("A public bin can be read only with its token, in its own header or as a bearer token", async ({
+    call,
+    made,
+    read
+  }) => {
     const bin = await made()
     const other = await made()
     const path = `/v1/public-bins/${bin.id}`
@@ -144,7 +148,7 @@ describe("a public bin", () => {
     expect(codes(await read({ ...bin, id: "nothing" }))).toEqual([404, "NOT_FOUND"])
   })
 
-  it("is no source of anybody", async ({ gateway, made }) => {
+  it("A public bin is not a source of any team", async ({ gateway, made }) => {
     const bin = await made()
     expect((await gateway.call("GET", `/sources/${bin.id}`)).status).toBe(404)
     expect((await gateway.call("DELETE", `/sources/${bin.id}`)).status).toBe(404)
@@ -156,7 +160,7 @@ describe("a public bin", () => {
     expect((await gateway.call("POST", "/connections", relay)).status).toBe(404)
   })
 
-  it("is for pages of any origin, and for no search engine", async ({ call, made, read }) => {
+  it("A public bin can be used by pages of any origin and is not indexed", async ({ call, made, read }) => {
     const openly = {
       "access-control-allow-origin": "*",
       "x-robots-tag": "noindex, nofollow",
@@ -187,7 +191,7 @@ describe("a public bin", () => {
     }
   })
 
-  it("is listed in pages", async ({ call, made, read }) => {
+  it("The requests of a public bin are listed in pages", async ({ call, made, read }) => {
     const bin = await made()
     const sent: Array<string> = []
     for (let n = 0; n < 5; n++) sent.unshift((await call("POST", `/e/${bin.id}`, { body: `${n}` })).body.request_id)
@@ -205,7 +209,7 @@ describe("a public bin", () => {
     expect(codes(await read(bin, "?limit=0"))).toEqual([400, "VALIDATION_ERROR"])
   })
 
-  it("takes bodies up to 1 MiB, and shows the beginning of none that is large", async ({ call, made, read }) => {
+  it("A public bin accepts bodies up to 1 MiB and does not show large ones", async ({ call, made, read }) => {
     const bin = await made()
     expect((await call("POST", `/e/${bin.id}`, { body: "a".repeat(1024 * 1024) })).status).toBe(200)
     const tooLarge = await call("POST", `/e/${bin.id}`, { body: "a".repeat(1024 * 1024 + 1) })
@@ -218,7 +222,7 @@ describe("a public bin", () => {
     ])
   })
 
-  it("holds no room for bodies that are announced and not sent", async ({ gateway, made }) => {
+  it("Announced bodies that are not sent use no capacity of a public bin", async ({ gateway, made }) => {
     const bin = await made()
     const { port } = new URL(gateway.origin)
     const { id } = await gateway.source()
@@ -230,7 +234,13 @@ describe("a public bin", () => {
     expect(new Set((await refused).map(({ final }) => final.status))).toEqual(new Set([413]))
   })
 
-  it("takes sixty requests a minute, and five hundred in all", async ({ call, claim, gateway, made, read }) => {
+  it("A public bin accepts sixty requests a minute and five hundred in total", async ({
+    call,
+    claim,
+    gateway,
+    made,
+    read
+  }) => {
     const bin = await made()
     // Whatever the minute is: sixty were taken in it, and in the next.
     const ahead = `date_trunc('minute', now()) + interval '1 minute'`
@@ -250,19 +260,19 @@ describe("a public bin", () => {
     expect((await read(full)).body.requests).toHaveLength(1)
     // Once it is claimed, it is a source like any other.
     expect((await claim(full)).status).toBe(200)
-    await gateway.eventually("the door has heard of it", async () =>
+    await gateway.eventually("ingress knows the new state", async () =>
       (await call("POST", `/e/${full.id}`, { body: "x" })).status === 200 ? true : null
     )
   })
 
-  it("ends after its hour: 410 to senders and readers", async ({ call, claim, gateway, made, read }) => {
+  it("An expired public bin answers senders and readers with 410", async ({ call, claim, gateway, made, read }) => {
     const bin = await made()
     expect((await call("POST", `/e/${bin.id}`, { body: "x" })).status).toBe(200)
     const late = await made()
     for (const { id } of [bin, late]) {
       await gateway.sql("update public_bins set expires_at = now() where source_id = $1", [id])
     }
-    // Whether or not the door knows it already.
+    // Whether or not ingress knows it already.
     for (const { id } of [bin, late]) {
       expect(codes(await call("POST", `/e/${id}`, { body: "y" }))).toEqual([410, "BIN_EXPIRED"])
     }
@@ -274,7 +284,7 @@ describe("a public bin", () => {
     expect(codes(await read(bin))).toEqual([404, "NOT_FOUND"])
   })
 
-  it("is made so often an hour from one address", async ({ call }) => {
+  it("The number of public bins created from one address in an hour is limited", async ({ call }) => {
     const from = stranger()
     for (let n = 0; n < 10; n++) expect((await call("POST", "/v1/public-bins", { from })).status).toBe(201)
     const refused = await call("POST", "/v1/public-bins", { from })
@@ -284,10 +294,7 @@ describe("a public bin", () => {
     expect((await call("POST", "/v1/public-bins", { from: stranger() })).status).toBe(201)
   })
 
-  it("counts guesses of tokens as wrong credentials, and lets the right one in all the same", async ({
-    call,
-    made
-  }) => {
+  it("Guessed bin tokens count as wrong credentials, and the right token still works", async ({ call, made }) => {
     const bin = await made()
     const from = stranger()
     const read = (token: string) =>
@@ -300,8 +307,15 @@ describe("a public bin", () => {
   })
 })
 
-describe("a claimed bin", () => {
-  it("is a source of the team, with its URL and its requests", async ({ call, claim, gateway, made, read, target }) => {
+describe("Claimed bin", () => {
+  it("A claimed bin is a source of the team with its URL and its requests", async ({
+    call,
+    claim,
+    gateway,
+    made,
+    read,
+    target
+  }) => {
     const bin = await made()
     const send = (body: string) =>
       call("POST", `/e/${bin.id}/hook`, { headers: { authorization: "Bearer senders-secret" }, body })
@@ -335,7 +349,7 @@ describe("a claimed bin", () => {
     for (const { headers } of target.received) expect(headers["authorization"]).toBe("Bearer senders-secret")
   })
 
-  it("needs somebody with a team, and the token", async ({ call, gateway, made }) => {
+  it("The claim of a bin needs a member of a team and the bin's token", async ({ call, gateway, made }) => {
     const bin = await made()
     const path = `/v1/public-bins/${bin.id}/claim`
     const from = stranger()
@@ -349,7 +363,7 @@ describe("a claimed bin", () => {
     expect(codes(await call("POST", path, { headers: asBins, from }))).toEqual([403, "TEAM_FORBIDDEN"])
   })
 
-  it("has everything that was acknowledged while it was claimed, and no limits any more", async ({
+  it("A claimed bin has every acknowledged request and no more limits of bins", async ({
     call,
     claim,
     gateway,

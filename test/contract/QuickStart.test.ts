@@ -56,12 +56,12 @@ const shell = async (program: string, args: ReadonlyArray<string>): Promise<stri
   return stdout
 }
 
-describe("the README's quick start", () => {
-  it("needs no tool that cuts ids out of JSON", () => {
+describe("Quick start of the README", () => {
+  it("The quick start needs no tool to extract ids from JSON", () => {
     expect(section).not.toMatch(/\b(?:sed|awk|grep|jq|npx)\b/)
   })
 
-  it("in JavaScript; and again, because it updates what is there", async ({ block, delivered, latest }) => {
+  it("The quick start works in JavaScript, also a second time", async ({ block, delivered, latest }) => {
     await writeFile(join(folder, "first.mjs"), block("js"))
     for (let times = 0; times < 2; times++) {
       expect(await shell(process.execPath, ["first.mjs"])).toMatch(/^1 event: Request accepted, Event created/)
@@ -69,7 +69,12 @@ describe("the README's quick start", () => {
     }
   })
 
-  it("with curl, in the same place", async ({ block, delivered, gateway, latest }) => {
+  it("The quick start works with curl and updates the same resources", async ({
+    block,
+    delivered,
+    gateway,
+    latest
+  }) => {
     await writeFile(join(folder, "first.sh"), block("sh"))
     const out = await shell("sh", ["-eu", "first.sh"])
     const id = await latest()

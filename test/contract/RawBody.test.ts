@@ -31,17 +31,17 @@ describe("GET /requests/{id}/body", () => {
   it.for<[name: string, bytes: Buffer, contentType: string]>([
     ["any bytes", randomBytes(70_000), "application/octet-stream"],
     ["JSON as it was written", Buffer.from('{ "b" : 1,\r\n "a" : 1e3 }'), "application/json"],
-    ["what is not UTF-8", Buffer.from([0xff, 0x00, 0xfe]), "text/plain"],
-    ["nothing", Buffer.alloc(0), "text/plain"],
-    ["the largest", randomBytes(10 * 1024 * 1024), "application/json"]
-  ])("%s", async ([, bytes, contentType], { download, receive }) => {
+    ["invalid UTF-8", Buffer.from([0xff, 0x00, 0xfe]), "text/plain"],
+    ["an empty body", Buffer.alloc(0), "text/plain"],
+    ["the largest body", randomBytes(10 * 1024 * 1024), "application/json"]
+  ])("A raw body is returned byte for byte: %s", async ([, bytes, contentType], { download, receive }) => {
     const answer = await download(await receive(bytes, contentType))
     expect(answer.status).toBe(200)
     expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true)
     expect(answer.headers.get("content-length")).toBe(String(bytes.length))
   })
 
-  it("a page is saved and not shown", async ({ download, receive }) => {
+  it("A raw body that is a page is downloaded and not displayed", async ({ download, receive }) => {
     const id = await receive(Buffer.from("<script>alert(document.domain)</script>"), "text/html")
     const { headers } = await download(id)
     expect(Object.fromEntries(headers)).toMatchObject({
@@ -53,7 +53,7 @@ describe("GET /requests/{id}/body", () => {
     })
   })
 
-  it("HEAD has the same headers and no body", async ({ download, receive }) => {
+  it("HEAD of a raw body has the same headers and no body", async ({ download, receive }) => {
     const id = await receive(Buffer.from("0123456789"), "text/plain")
     const [got, head] = [await download(id), await download(id, "HEAD")]
     expect([head.status, await head.text()]).toEqual([200, ""])
@@ -63,7 +63,7 @@ describe("GET /requests/{id}/body", () => {
     expect(head.headers.get("content-length")).toBe("10")
   })
 
-  it("a request that was rejected has its body too", async ({ download, receive }) => {
+  it("The raw body of a rejected request can be read", async ({ download, receive }) => {
     const id = await receive(Buffer.from("unproved"), "text/plain", {
       auth_type: "API_KEY",
       auth: { api_key: "sender-key" }
@@ -71,7 +71,7 @@ describe("GET /requests/{id}/body", () => {
     expect(await (await download(id)).text()).toBe("unproved")
   })
 
-  it("404: no such request, of another kind, taken by retention, too large to be kept", async ({
+  it("A raw body that is unknown, expired or was too large is answered with 404", async ({
     download,
     gateway,
     receive
@@ -89,7 +89,7 @@ describe("GET /requests/{id}/body", () => {
     }
   })
 
-  it("404: another team's; 401 without a key; 403 for a team that the key is not of", async ({
+  it("A raw body of another team is answered with 404, without a key with 401, and with its team with 403", async ({
     download,
     gateway,
     receive

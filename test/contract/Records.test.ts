@@ -34,8 +34,8 @@ const it = gatewayIt.extend("retried", ({ gateway, target }) => async () => {
 
 const time = (text: unknown): number => Date.parse(String(text))
 
-describe("the records", () => {
-  it("of an event and its attempts tell what happened and when", async ({ gateway, retried, target }) => {
+describe("Records", () => {
+  it("The records of an event and its attempts show what happened and when", async ({ gateway, retried, target }) => {
     const { connection, destination, event, failed, source } = await retried()
     const [second, first]: ReadonlyArray<Body> = (await gateway.call("GET", `/attempts?event_id=${event.id}`)).body
       .models
@@ -102,7 +102,7 @@ describe("the records", () => {
     expect(event.ingested_at).toBe(request.ingested_at)
   })
 
-  it("of an event have what was sent and what was answered", async ({ gateway, retried, target }) => {
+  it("The record of an event contains what was sent and what was answered", async ({ gateway, retried, target }) => {
     const { event, source } = await retried()
     const { models } = (await gateway.call("GET", `/events?source_id=${source.id}&include=data`)).body
     expect(models[0].data).toEqual((await gateway.call("GET", `/events/${event.id}`)).body.data)
@@ -121,7 +121,7 @@ describe("the records", () => {
     })
   })
 
-  it("of a connection have its source's latest input", async ({ gateway, retried }) => {
+  it("The latest input of a connection is the last request of its source", async ({ gateway, retried }) => {
     const { connection, event, source } = await retried()
     const { latest_input } = (await gateway.call("GET", `/connections/${connection.id}/latest-input`)).body
     const { original_event_data_id, created_at } = (await gateway.call("GET", `/requests/${event.request_id}`)).body
@@ -135,7 +135,7 @@ describe("the records", () => {
     })
   })
 
-  it("of a bulk operation have the whole filter that it was made with", async ({ gateway }) => {
+  it("A bulk operation's record contains the whole filter with which it was made", async ({ gateway }) => {
     const filter = {
       from: "2026-01-01T00:00:00.000Z",
       to: "2026-01-02T00:00:00.000Z",
@@ -155,7 +155,9 @@ describe("the records", () => {
     expect((await gateway.call("GET", `/events/bulk_operations/${made.body.id}`)).body.filter).toEqual(filter)
   })
 
-  it("of a bulk operation have its filter by the names of lists, whichever it was made with", async ({ gateway }) => {
+  it("A bulk operation's filter is shown with the names that lists use, whatever names were sent", async ({
+    gateway
+  }) => {
     const window = { start: "2026-01-01T00:00:00.000Z", end: "2026-01-02T00:00:00.000Z" }
     const stored = { from: window.start, to: window.end, q: "order-1" }
     for (const text of [{ search: "order-1" }, { search_term: "order-1" }]) {
@@ -167,9 +169,7 @@ describe("the records", () => {
     }
   })
 
-  it("of events are followed by what never changes about them: a feed takes no window and no state", async ({
-    gateway
-  }) => {
+  it("The event feed filters only by members that never change, and not by time or state", async ({ gateway }) => {
     const lasting = {
       request_id: "req_1",
       source_id: "src_1",
@@ -201,7 +201,7 @@ describe("the records", () => {
     }
   })
 
-  it("of project secrets tell when one was rotated", async ({ gateway }) => {
+  it("Project secrets show when they were last rotated", async ({ gateway }) => {
     const { body } = await gateway.call("POST", "/project-secrets/rotate", { rotate: ["signing_secret"] })
     const read = (await gateway.call("GET", "/project-secrets")).body
     expect(read.signing_secret).toEqual({

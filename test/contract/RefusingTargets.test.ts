@@ -25,7 +25,7 @@ const refusing =
   (response) =>
     void response.writeHead(status, headers).end("slow down")
 
-it("its other events wait without an attempt, also in the next process, until its settings are changed", async ({
+it("A temporary refusal holds a destination's other events, also in the next process, until it is changed", async ({
   gateway,
   send,
   target,
@@ -63,7 +63,7 @@ it("its other events wait without an attempt, also in the next process, until it
   expect(target.received).toHaveLength(22)
 })
 
-it("a step that is refused holds the events of its destination and the steps of other runs, also in the next process", async ({
+it("A refused step holds its destination's events and other runs' steps, also in the next process", async ({
   gateway,
   send,
   target,
@@ -116,7 +116,7 @@ const window = (target: Target, most: number, ms: number) => {
   return seen
 }
 
-it("nothing is lost to a window of a few calls, although a rule has but one retry", async ({
+it("No event is lost at a target that accepts few calls at a time, even with only one retry", async ({
   gateway,
   send,
   target
@@ -138,7 +138,7 @@ it("nothing is lost to a window of a few calls, although a rule has but one retr
 const post = { method: "POST", body: { n: "{{trigger.body.n}}" } }
 const once = { config: { retry: { strategy: "linear", interval: 1_000, count: 1 } } }
 
-it("no run is lost to a window of a few calls of a saved action, although its step has but one retry", async ({
+it("No run is lost at a saved action that accepts few calls at a time, even with only one retry", async ({
   gateway,
   send,
   target
@@ -165,7 +165,7 @@ it("no run is lost to a window of a few calls of a saved action, although its st
   expect(seen.refused).toBeLessThanOrEqual(25)
 })
 
-it("a step that is refused holds its action for all runs, also in the next process, until the action is changed", async ({
+it("A refused step holds its action in all runs and processes until the action is changed", async ({
   gateway,
   target
 }) => {

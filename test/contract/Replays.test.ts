@@ -43,8 +43,8 @@ const partsOf = ({ body, headers, method, url }: Received) => ({
   extra: headers["x-extra"]
 })
 
-describe("a request's replay", () => {
-  it("is a new request of the source, the same in everything", async ({ gateway, replay, send, target }) => {
+describe("Replay of a request", () => {
+  it("A replay is a new request of the source with the same content", async ({ gateway, replay, send, target }) => {
     const { connection, source } = await gateway.route(target)
     const id = await send(source, {
       suffix: "/orders?a=1",
@@ -89,7 +89,7 @@ describe("a request's replay", () => {
     ["query as an object", { query: { b: ["2", 3], c: null } }, { url: "/orders?b=2&b=3&c=" }],
     ["empty query", { query: "" }, { url: "/orders" }],
     ["header", { headers: { "X-Extra": "2" } }, { extra: "2" }],
-    ["header that goes", { headers: { "x-extra": null } }, { extra: undefined }],
+    ["removed header", { headers: { "x-extra": null } }, { extra: undefined }],
     ["body as JSON", { body: { id: 2 } }, { body: `{"id":2}` }],
     ["body as a text", { body: "plain" }, { body: "plain" }],
     ["empty body", { body: "" }, { body: "" }],
@@ -101,7 +101,7 @@ describe("a request's replay", () => {
       { method: "PATCH", url: "/x?y", type: "text/plain", body: "z" }
     ]
   ] as const) {
-    it(`can have another ${what}, and that alone`, async ({ gateway, replay, send, target }) => {
+    it(`A replay changes exactly what is edited: ${what}`, async ({ gateway, replay, send, target }) => {
       const { source } = await gateway.route(target, { destination: { http_method: null } })
       const id = await send(source, { suffix: "/orders?a=1", headers: [json, ["x-extra", "1"]] })
       await target.next(1)
@@ -112,7 +112,7 @@ describe("a request's replay", () => {
     })
   }
 
-  it("of a form is JSON when its new body is", async ({ gateway, replay, send, target }) => {
+  it("A replayed form becomes JSON when its new body is JSON", async ({ gateway, replay, send, target }) => {
     const { source } = await gateway.route(target)
     const id = await send(source, { headers: [["content-type", "application/x-www-form-urlencoded"]], body: "a=1" })
     await target.next(1)
@@ -120,7 +120,7 @@ describe("a request's replay", () => {
     expect(partsOf(received)).toMatchObject({ body: `{"a":1}`, type: "application/json" })
   })
 
-  it("of bytes has the same bytes", async ({ gateway, replay, send, target }) => {
+  it("A replay of binary data has the same bytes", async ({ gateway, replay, send, target }) => {
     const { source } = await gateway.route(target)
     const body = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
     const id = await send(source, { headers: [["content-type", "application/octet-stream"]], body })
@@ -128,7 +128,7 @@ describe("a request's replay", () => {
     expect((await replay(id)).received.body.equals(body)).toBe(true)
   })
 
-  it("goes through the rules that hold now, and is no duplicate", async ({ gateway, replay, send, target }) => {
+  it("A replay goes through the current rules and is not a duplicate", async ({ gateway, replay, send, target }) => {
     const { connection, source } = await gateway.route(target, { rules: [{ type: "deduplicate", window: 3_600_000 }] })
     const id = await send(source)
     await target.next(1)
@@ -142,7 +142,7 @@ describe("a request's replay", () => {
     await replay(id, { body: { id: 2 } })
   })
 
-  it("goes to the connections that are named", async ({ gateway, replay, send, target }) => {
+  it("A replay goes only to the given connections", async ({ gateway, replay, send, target }) => {
     const { destination, source } = await gateway.route(target)
     const second = await gateway.connection(source, destination)
     const id = await send(source)
@@ -156,7 +156,7 @@ describe("a request's replay", () => {
     expect([refused.status, refused.body.code]).toEqual([409, "CONNECTION_DISABLED"])
   })
 
-  it("lets in what was rejected, and forwards the credential that came with it", async ({
+  it("A replay accepts a rejected request and forwards the credential of the original", async ({
     gateway,
     replay,
     send,
@@ -175,7 +175,7 @@ describe("a request's replay", () => {
     expect(read).toMatchObject({ verified: true, data: { headers: { "x-api-key": "[PRESENTED]" } } })
   })
 
-  it("keeps its connection's order", async ({ gateway, send, target }) => {
+  it("Replays keep the order of an ordered connection", async ({ gateway, send, target }) => {
     const source = await gateway.source()
     const destination = await gateway.destination({ url: target.origin })
     await gateway.connection(source, destination, [], { ordering: { key: "body.key", on_failure: "block" } })
@@ -187,7 +187,7 @@ describe("a request's replay", () => {
     expect(target.received.map(({ body }) => JSON.parse(body.toString()).n)).toEqual([...ids.keys(), ...ids.keys()])
   })
 
-  it("is refused where it cannot be", async ({ gateway, send, target }) => {
+  it("An invalid replay is refused", async ({ gateway, send, target }) => {
     const { source } = await gateway.route(target)
     const id = await send(source)
     const codeOf = async (path: string, edits?: object) => {

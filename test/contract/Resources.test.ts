@@ -9,23 +9,23 @@ import { it } from "../support/it.ts"
 
 const declared: ReadonlyArray<AnyResource> = resources
 
-it("no two share a name, a path or the prefix of their ids", () => {
+it("Resource names, paths and id prefixes are unique", () => {
   for (const member of ["name", "plural", "prefix"] as const) {
     expect(new Set(declared.map((resource) => resource[member])).size).toBe(declared.length)
   }
   for (const { prefix } of declared) expect(prefix).toMatch(/^[a-z]{2,3}_$/)
 })
 
-describe.each(declared.map((resource) => [resource.plural, resource] as const))("%s", (plural, resource) => {
+describe.each(declared.map((resource) => [resource.plural, resource] as const))("Resource %s", (plural, resource) => {
   const none = newId(resource.prefix, 1_700_000_000_000)
   const notFound = { status: 404, body: { code: "NOT_FOUND", data: { resource_type: resource.name, id: none } } }
 
-  it("have a store that lists, and tells what there is not", async ({ gateway }) => {
+  it("A resource's list answers, and an unknown id is not found", async ({ gateway }) => {
     expect(await gateway.call("GET", `/${plural}`)).toMatchObject({ status: 200, body: { models: expect.any(Array) } })
     expect(await gateway.call("GET", `/${plural}/${none}`)).toMatchObject(notFound)
   })
 
-  it("have an actor that takes every command", async ({ gateway }) => {
+  it("A resource's actor accepts every command", async ({ gateway }) => {
     const writer = await gateway.writer(resource)
     for (const method of ["PATCH", "PUT"]) {
       expect(await gateway.call(method, `/${plural}/${none}`, resource.example.body, writer)).toMatchObject(notFound)
@@ -38,7 +38,7 @@ describe.each(declared.map((resource) => [resource.plural, resource] as const))(
     expect(await gateway.call("DELETE", `/${plural}/${none}`, undefined, writer)).toMatchObject(notFound)
   })
 
-  it("refuse a body that is none of theirs", async ({ gateway }) => {
+  it("A resource refuses an invalid body", async ({ gateway }) => {
     const writer = await gateway.writer(resource)
     for (const method of ["POST", "PUT"]) {
       const answer = await gateway.call(method, `/${plural}`, { name: 1 }, writer)
@@ -57,7 +57,7 @@ describe.each(declared.map((resource) => [resource.plural, resource] as const))(
 const alone = declared.filter(({ name }) => name !== "connection" && name !== "workflow")
 
 it.for(alone.map((resource) => [resource.plural, resource] as const))(
-  "%s live as their example says",
+  "The resources %s can be created, listed, changed, switched and deleted with their example",
   async ([plural, resource], { gateway }) => {
     const { deleted, example, name, switches } = resource
     const writer = await gateway.writer(resource)

@@ -44,12 +44,12 @@ const it = gatewayIt
     }
   })
 
-describe("a record whose payload is gone", () => {
+describe("Record without its payload", () => {
   it.for<[name: string, isTransformed: boolean]>([
     ["a plain event", false],
-    ["a transformed one", true]
+    ["a transformed event", true]
   ])(
-    "%s: data is null, the body 404, a retry 409, and the record is there",
+    "A record without its payload has null data, a body of 404 and a retry of 409: %s",
     async ([, isTransformed], { deliver, gateway, prune, transforming }) => {
       const { event, request, source } = await deliver(isTransformed ? [await transforming()] : [])
       expect((await gateway.api("GET", `/events/${event}`)).data?.request.path).toBe("/orders")
@@ -85,8 +85,8 @@ describe("a record whose payload is gone", () => {
   )
 })
 
-describe("stored rows", () => {
-  it("name their team, in every table that is some team's, whichever way they came", async ({
+describe("Stored rows", () => {
+  it("Stored rows contain their team in every table that belongs to teams", async ({
     deliver,
     gateway,
     transforming

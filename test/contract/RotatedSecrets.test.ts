@@ -10,7 +10,10 @@ const headersOf = (headers: Readonly<Record<string, string | ReadonlyArray<strin
   "webhook-signature": String(headers["webhook-signature"])
 })
 
-it("deliveries are signed by the new and by the former secret, from the answer on", async ({ gateway, target }) => {
+it("Deliveries are signed with the new and the former secret as soon as the rotation returns", async ({
+  gateway,
+  target
+}) => {
   const former = await gateway.signingSecret()
   const { source } = await gateway.route(target, { destination: { auth_type: "SERVICE_SIGNATURE" } })
   const deliver = async () => {

@@ -24,12 +24,12 @@ const it = gatewayIt
       }
   )
 
-describe("filters", () => {
+describe("Filter rules", () => {
   const json = [["Content-Type", "application/json"]] as const
   const table: ReadonlyArray<
     readonly [name: string, rule: object, passes: Sent, misses: Sent, failing: ReadonlyArray<string>]
   > = [
-    ["body", { body: { a: { b: { $gt: 1 } } } }, { body: '{"a":{"b":2}}' }, { body: '{"a":{"b":1}}' }, ["body"]],
+    ["the body", { body: { a: { b: { $gt: 1 } } } }, { body: '{"a":{"b":2}}' }, { body: '{"a":{"b":1}}' }, ["body"]],
     ["a body that is text", { body: { $contains: "lo wo" } }, { body: "hello world" }, { body: "hello" }, ["body"]],
     [
       "headers",
@@ -50,12 +50,12 @@ describe("filters", () => {
       {},
       ["headers"]
     ],
-    ["query", { query: { kind: { $in: ["a", "b"] } } }, { path: "?kind=b" }, { path: "?kind=c&Kind=a" }, ["query"]],
-    ["a repeated query", { query: { kind: "a" } }, { path: "?kind=b&kind=a" }, { path: "/" }, ["query"]],
-    ["path", { path: { $startsWith: "/orders" } }, { path: "/orders/1" }, { path: "/invoices" }, ["path"]],
+    ["the query", { query: { kind: { $in: ["a", "b"] } } }, { path: "?kind=b" }, { path: "?kind=c&Kind=a" }, ["query"]],
+    ["a repeated query parameter", { query: { kind: "a" } }, { path: "?kind=b&kind=a" }, { path: "/" }, ["query"]],
+    ["the path", { path: { $startsWith: "/orders" } }, { path: "/orders/1" }, { path: "/invoices" }, ["path"]],
     ["the path as it is encoded", { path: "/a%20b" }, { path: "/a%20b" }, { path: "/a+b" }, ["path"]],
     [
-      "several, of which all failing ones are told",
+      "several parts and lists all that fail",
       { body: { a: 1 }, headers: { "x-a": "1" }, query: { q: "1" }, path: "/p" },
       { path: "/p?q=1", headers: [["x-a", "1"]], body: '{"a":1}' },
       { path: "/p?q=2", headers: [["x-a", "2"]], body: '{"a":1}' },
@@ -63,7 +63,7 @@ describe("filters", () => {
     ]
   ]
   for (const [name, rule, passes, misses, failing] of table) {
-    it(name, async ({ gateway, send, target }) => {
+    it(`A filter rule decides by ${name}`, async ({ gateway, send, target }) => {
       const { connection, source } = await gateway.route(target, { rules: [{ type: "filter", ...rule }] })
       const withType = (sent: Sent): Sent =>
         sent.body?.startsWith("{") === true ? { ...sent, headers: [...(sent.headers ?? []), ...json] } : sent
@@ -83,8 +83,8 @@ describe("filters", () => {
   }
 })
 
-describe("several connections", () => {
-  it("each decides for itself", async ({ gateway, send, target }) => {
+describe("Several connections", () => {
+  it("Each connection of a source decides for itself", async ({ gateway, send, target }) => {
     const source = await gateway.source()
     const destination = await gateway.destination({ url: target.origin })
     const passing = await gateway.connection(source, destination)
@@ -115,7 +115,7 @@ describe("several connections", () => {
     expect(target.received.length).toBe(2)
   })
 
-  it("a disabled or deleted destination gets nothing", async ({ gateway, send, target }) => {
+  it("A disabled or deleted destination gets nothing", async ({ gateway, send, target }) => {
     const source = await gateway.source()
     for (const [method, end] of [
       ["PUT", "/disable"],
@@ -129,7 +129,7 @@ describe("several connections", () => {
     }
   })
 
-  it("a change holds from the first request after its answer", async ({ gateway, send, target }) => {
+  it("A changed connection applies from the first request after the answer", async ({ gateway, send, target }) => {
     const { connection, source } = await gateway.route(target)
     for (let i = 0; i < 10; i++) {
       await gateway.api("PUT", `/connections/${connection.id}/disable`)
@@ -139,7 +139,7 @@ describe("several connections", () => {
     }
   })
 
-  it("a short delay is waited for", async ({ gateway, send, target }) => {
+  it("A delivery waits for a short delay rule", async ({ gateway, send, target }) => {
     const { source } = await gateway.route(target, { rules: [{ type: "delay", delay: 700 }] })
     const startedAt = Date.now()
     const { events } = await send(source)

@@ -25,8 +25,12 @@ const it = gatewayIt
 
 const secret = "Tr0ub4dor-hunter2"
 
-describe("a share", () => {
-  it("shows the request without its secrets to whoever has the link", async ({ gateway, open, receive }) => {
+describe("Share", () => {
+  it("A share shows the request without its secrets to everyone who has the link", async ({
+    gateway,
+    open,
+    receive
+  }) => {
     const id = await receive(
       JSON.stringify({ user: "u", password: secret, inner: JSON.stringify({ api_key: secret }), ssn: secret }),
       [
@@ -64,7 +68,7 @@ describe("a share", () => {
     for (const kept of [secret, gateway.team, made.body.token]) expect(text).not.toContain(kept)
   })
 
-  it("ends when it is revoked", async ({ gateway, open, receive }) => {
+  it("A share ends when it is revoked", async ({ gateway, open, receive }) => {
     const id = await receive("x")
     const { body } = await gateway.call("POST", `/requests/${id}/share`)
     expect((await open(body.url)).status).toBe(200)
@@ -77,11 +81,7 @@ describe("a share", () => {
     expect(gone.headers.get("x-robots-tag")).toBe("noindex, nofollow")
   })
 
-  it("is found by its request, and ended with all others of it, by who has no id", async ({
-    gateway,
-    open,
-    receive
-  }) => {
+  it("The shares of a request can be listed and revoked together", async ({ gateway, open, receive }) => {
     const id = await receive("x")
     const other = await receive("y")
     const shared = async (of: string) => (await gateway.call("POST", `/requests/${of}/share`, { title: of })).body
@@ -109,7 +109,7 @@ describe("a share", () => {
     expect((await gateway.call("DELETE", "/requests/req_00000000000000000000000000/share")).status).toBe(404)
   })
 
-  it("has one length, however many names it is written under", async ({ gateway, receive }) => {
+  it("A share's duration has one value, under whichever names it is written", async ({ gateway, receive }) => {
     const id = await receive("x")
     const share = async (body: object) => {
       const { body: answer, status } = await gateway.call("POST", `/requests/${id}/share`, body)
@@ -120,7 +120,7 @@ describe("a share", () => {
     expect(await share({ ttl: 60, ttl_seconds: 60, expires_in_seconds: 60 })).toEqual([201, undefined])
   })
 
-  it("that there is not is 404, well-formed or not", async ({ gateway, receive }) => {
+  it("An unknown share is answered with 404, whether its token is well-formed or not", async ({ gateway, receive }) => {
     for (const token of [`rsh_${"0".repeat(48)}`, "rsh_", "x", "%27"]) {
       const answer = await fetch(`${gateway.origin}/shares/request/${token}`)
       expect([token, answer.status, ((await answer.json()) as Body).code]).toEqual([token, 404, "SHARE_NOT_FOUND"])
@@ -130,7 +130,7 @@ describe("a share", () => {
     expect((await gateway.call("POST", "/requests/req_00000000000000000000000000/share")).status).toBe(404)
   })
 
-  it("lasts as long as it is told, within bounds", async ({ gateway, receive }) => {
+  it("A share lasts as long as requested within limits", async ({ gateway, receive }) => {
     const id = await receive("x")
     const lasts = async (body: object): Promise<number> => {
       const { body: made } = await gateway.call("POST", `/requests/${id}/share`, body)
@@ -157,7 +157,7 @@ describe("a share", () => {
     }
   })
 
-  it("has no body where none is asked for, and none that nobody can look into", async ({ gateway, receive }) => {
+  it("A share omits the body on request, and when a large body cannot be redacted", async ({ gateway, receive }) => {
     const shown = async (id: string, body: object = {}) =>
       (await gateway.call("POST", `/requests/${id}/share`, body)).body.request
     expect(await shown(await receive("text"), { include_body: false })).toMatchObject({
@@ -175,7 +175,7 @@ describe("a share", () => {
     })
   })
 
-  it("is opened so often a minute from one address", async ({ gateway }) => {
+  it("The opening of shares is limited per minute and address", async ({ gateway }) => {
     // Not the address of the other tests.
     const open = () =>
       request(gateway.port, { method: "GET", path: `/v1/shares/request/rsh_${"0".repeat(48)}`, from: "127.0.0.9" })

@@ -37,7 +37,7 @@ const it = gatewayIt
     return { status: answer.status, body: (await answer.json()) as Body }
   })
 
-it("a new user has a team of their own, and comes back to it", async ({ as, provider }) => {
+it("A new user gets a team and returns to it at the next sign-in", async ({ as, provider }) => {
   const first = await as("", "POST", "/auth/idp/login", {
     id_token: await provider.idToken("joan", "n-1"),
     nonce: "n-1"
@@ -57,7 +57,7 @@ it("a new user has a team of their own, and comes back to it", async ({ as, prov
   expect(again.body.token).not.toBe(token)
 })
 
-it("a site admin is one by a verified address, and acts in every team that there is", async ({ as, provider }) => {
+it("A site admin is recognized by a verified address and may act in every existing team", async ({ as, provider }) => {
   const ada = await as("", "POST", "/auth/idp/login", { id_token: await provider.idToken("ada", "n") })
   expect(ada.body).toMatchObject({ active_team_id: "tm_demo", memberships: [] })
   expect((await as(ada.body.token, "POST", "/sources", { name: "by-an-admin" })).body.team_id).toBe("tm_demo")
@@ -67,11 +67,7 @@ it("a site admin is one by a verified address, and acts in every team that there
   expect((await as(eve.body.token, "GET", "/sources", undefined, "tm_demo")).body.code).toBe("TEAM_FORBIDDEN")
 })
 
-it("what is no ID token of the issuer, or asks for a team of others, signs nobody in", async ({
-  as,
-  gateway,
-  provider
-}) => {
+it("An invalid ID token, or a request for another team, signs nobody in", async ({ as, gateway, provider }) => {
   const token = await provider.idToken("joan", "n")
   const refused = async (body: object) => {
     const answer = await as("", "POST", "/auth/idp/login", body)

@@ -47,8 +47,8 @@ const it = gatewayIt
         (await gateway.requests(source.id)).map(({ path }) => path)
   )
 
-describe("a slug", () => {
-  it("is a second URL of the source, which shows it and has its id's beside", async ({
+describe("Slug", () => {
+  it("A slug is a second URL of a source, which shows it and keeps the URL with its id", async ({
     create,
     gateway,
     pathsOf,
@@ -72,7 +72,7 @@ describe("a slug", () => {
     expect((await gateway.requests(source.id))[0].query).toBe("x=1")
   })
 
-  it("is kept by a record that is written back as it was read, and given up by null", async ({
+  it("A slug is kept when the record is written back and removed by null", async ({
     create,
     gateway,
     patch,
@@ -90,7 +90,7 @@ describe("a slug", () => {
     expect((await gateway.api("PUT", `/sources/${source.id}`, bare)).url).toBe(bare.url)
   })
 
-  it("is one source's: 409 for another, until it is given up or deleted with it", async ({
+  it("A slug belongs to one source, and others get 409 until it is removed or the source is deleted", async ({
     create,
     gateway,
     patch,
@@ -119,7 +119,7 @@ describe("a slug", () => {
     expect(await pathsOf(other)).toEqual(["/mine"])
   })
 
-  it("taken by six at once goes to one of them", async ({ gateway, urlOf }) => {
+  it("A slug requested by six sources at once goes to exactly one", async ({ gateway, urlOf }) => {
     const url = urlOf(newSlug())
     const answers = await Promise.all(
       Array.from({ length: 6 }, () => gateway.call("POST", "/sources", { name: gateway.name("source"), url }))
@@ -127,7 +127,7 @@ describe("a slug", () => {
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409, 409, 409])
   })
 
-  it("shows nothing of the team that has it", async ({ create, gateway, urlOf }) => {
+  it("A conflict about a slug reveals nothing about the team that has it", async ({ create, gateway, urlOf }) => {
     const slug = newSlug()
     await gateway.sql(
       "insert into teams (id, name, created_at) select 'tm_other', 'other', now() on conflict do nothing"
@@ -143,7 +143,7 @@ describe("a slug", () => {
     expect(JSON.stringify(body)).not.toContain("src_")
   })
 
-  it("anywhere else is refused", async ({ create, gateway, urlOf }) => {
+  it("A slug at another address is refused", async ({ create, gateway, urlOf }) => {
     const other = await create()
     for (const url of ["https://elsewhere.test/e/orders", urlOf("Or"), urlOf("a/b"), other.url, `${other.url}/x`]) {
       const answer = await gateway.call("POST", "/sources", { name: gateway.name("source"), url })
@@ -152,8 +152,8 @@ describe("a slug", () => {
   })
 })
 
-describe("a slug that moves", () => {
-  it("holds for every request after the change has returned, also where nothing was a moment before", async ({
+describe("Moved slug", () => {
+  it("A moved slug applies to every request after the change returns, also where it was unknown before", async ({
     create,
     patch,
     pathsOf,
@@ -166,7 +166,7 @@ describe("a slug that moves", () => {
     const second = await create()
     for (let round = 0; round < 5; round++) {
       const [from, to] = round % 2 === 0 ? [first, second] : [second, first]
-      // Both snapshots are in the door's memory, the one by its slug and the other by its id.
+      // Both snapshots are in the memory of ingress: one by its slug, and the other by its id.
       expect((await post(`${slug}/${from.id}/${round}`)).status).toBe(200)
       expect((await post(`${to.id}/${to.id}/own`)).status).toBe(200)
       await patch(from, { url: null })
@@ -183,7 +183,14 @@ describe("a slug that moves", () => {
     }
   })
 
-  it("loses nothing and misplaces nothing under load", async ({ create, gateway, patch, pathsOf, post, urlOf }) => {
+  it("A moved slug loses and misroutes no request under load", async ({
+    create,
+    gateway,
+    patch,
+    pathsOf,
+    post,
+    urlOf
+  }) => {
     const slug = newSlug()
     const [one, other] = [await create({ url: urlOf(slug) }), await create()]
     /** Whose the slug is, while no change is under way. */
@@ -225,7 +232,13 @@ describe("a slug that moves", () => {
     expect(sent.filter(({ owner }) => owner !== null).length).toBeGreaterThan(60)
   })
 
-  it("takes an announced secret to its new owner alone", async ({ create, gateway, patch, post, urlOf }) => {
+  it("A secret announced to a moved slug is stored only for the new source", async ({
+    create,
+    gateway,
+    patch,
+    post,
+    urlOf
+  }) => {
     const slug = newSlug()
     const first = await create({ type: "ASANA", url: urlOf(slug) })
     const second = await create({ type: "ASANA" })

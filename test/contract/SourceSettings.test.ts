@@ -35,8 +35,8 @@ const it = gatewayIt.extend(
       gateway.call("POST", "/sources", { name: gateway.name("source"), type, ...fields })
 )
 
-describe("a record as it was read", () => {
-  it("is accepted by PUT and PATCH for every type, changes nothing, and goes on verifying", async ({
+describe("Source record written back", () => {
+  it("A source of every type accepts its own record by PUT and PATCH and keeps verifying", async ({
     create,
     gateway
   }) => {
@@ -61,7 +61,7 @@ describe("a record as it was read", () => {
     }
   })
 
-  it("so is one without settings, of a type that needs none", async ({ create, gateway }) => {
+  it("A source without settings, of a type that needs none, accepts its own record", async ({ create, gateway }) => {
     for (const type of ["ASANA", "NOTION", "AWS_SNS"]) {
       const { body: made } = await create(type, {})
       expect([made.config.auth_type, made.config.auth]).toEqual(["HMAC", {}])
@@ -70,7 +70,7 @@ describe("a record as it was read", () => {
   })
 })
 
-describe("a setting where it has no effect", () => {
+describe("Setting at a place without effect", () => {
   const cases: ReadonlyArray<readonly [type: string, fields: object, path: string, place: string]> = [
     ["PAYPAL", { config: { webhook_id: "8PT5" } }, "config.webhook_id", "config.auth.webhook_id"],
     ["PAYPAL", { webhook_id: "8PT5" }, "webhook_id", "config.auth.webhook_id"],
@@ -90,7 +90,7 @@ describe("a setting where it has no effect", () => {
     ["WEBHOOK", { config: { header_key: "x-s" } }, "config.header_key", "config.auth.header_key"]
   ]
   for (const [type, fields, path, place] of cases) {
-    it(`${type}: ${path}`, async ({ create, gateway }) => {
+    it(`A setting at a place without effect is refused for ${type}: ${path}`, async ({ create, gateway }) => {
       const open = (await create(type, { config: { auth_type: null } })).body
       for (const answer of [
         await create(type, fields),

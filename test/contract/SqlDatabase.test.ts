@@ -19,7 +19,7 @@ const it = gatewayIt
   )
 
 it(
-  "the page leads from an empty database to the first row",
+  "The SQL page leads from an empty database to the first row",
   { timeout: 4 * patience },
   async ({ database, gateway, scope }) => {
     const folder = await Effect.runPromise(temporaryFolder.pipe(Scope.provide(scope)))
@@ -43,8 +43,8 @@ it(
       }
     }
     expect(found.filter((one) => typeof one === "object")).toEqual([{ order: "7", path: "/orders", delivered: true }])
-    const told = JSON.stringify((await gateway.call("GET", "/destinations")).body) + (await gateway.logged())
-    expect(told).toContain("orders-table")
-    expect(told).not.toContain("change-me")
+    const visible = JSON.stringify((await gateway.call("GET", "/destinations")).body) + (await gateway.logged())
+    expect(visible).toContain("orders-table")
+    expect(visible).not.toContain("change-me")
   }
 )

@@ -12,7 +12,7 @@ import { begin, edge, ended } from "./workflowRuns.ts"
  * each of twenty is sent twenty times. What many share depends on how they come together; of them the test says that it is less than one each.
  */
 
-/** The statements by what they write or read. What has no name here is told by its text. */
+/** The statements by what they write or read. A statement without a name here is shown by its text. */
 const names: ReadonlyArray<readonly [part: string, name: string]> = [
   ["insert into requests (", "accept"],
   ["insert into attempts (", "record"],
@@ -77,8 +77,8 @@ const it = gatewayIt
     await eventually(`${attempts} attempts are recorded`, read, (count) => count === attempts)
   })
 
-describe("an event takes", () => {
-  it("two statements by itself: one stores it, one records its delivery", async ({
+describe("Statements of an event", () => {
+  it("A single event takes two statements: one stores it, and one records its delivery", async ({
     eachTakes,
     gateway,
     post,
@@ -93,7 +93,7 @@ describe("an event takes", () => {
     expect(each).toEqual({ accept: 1, record: 1 })
   })
 
-  it("two statements by itself at a destination that answers itself", async ({
+  it("A single event takes two statements with a destination that answers itself", async ({
     eachTakes,
     gateway,
     post,
@@ -108,7 +108,7 @@ describe("an event takes", () => {
     expect(each).toEqual({ accept: 1, record: 1 })
   })
 
-  it("four by itself behind a deduplicate rule: its key is looked up, and its routing is settled", async ({
+  it("A single event behind a deduplicate rule takes four statements", async ({
     eachTakes,
     gateway,
     post,
@@ -123,7 +123,14 @@ describe("an event takes", () => {
     expect(each).toEqual({ accept: 1, "read dedupe windows": 1, settle: 1, record: 1 })
   })
 
-  it("less than one among many", async ({ clockwork, gateway, post, recorded, statements, target }) => {
+  it("An event among many takes less than one statement", async ({
+    clockwork,
+    gateway,
+    post,
+    recorded,
+    statements,
+    target
+  }) => {
     const { connection, source } = await gateway.route(target)
     await post(source)
     await recorded(connection, 1)
@@ -140,8 +147,8 @@ describe("an event takes", () => {
   })
 })
 
-describe("a run takes", () => {
-  it("five statements by itself for one step: it is stored, found, moved twice, and its destination is read", async ({
+describe("Statements of a workflow run", () => {
+  it("A single run of one step takes five statements: accept, find, two moves and a destination read", async ({
     eachTakes,
     gateway
   }) => {

@@ -70,7 +70,7 @@ const it = base
   )
 
 describe.skipIf(swiftIsMissing !== null && !isRequired)("Swift", () => {
-  it("stores an event, which the vendor's client reads", async ({ client, stored }) => {
+  it("Swift stores an event that the vendor's client reads", async ({ client, stored }) => {
     const { attempt, event } = await stored({ id: 7, text: "ü" })
     expect([attempt.error_code, attempt.response_status, event.status]).toEqual([null, 200, "SUCCESSFUL"])
     const Key = `archives/${event.team_id}/${event.source_id}/${event.id}.json`
@@ -83,7 +83,7 @@ describe.skipIf(swiftIsMissing !== null && !isRequired)("Swift", () => {
     })
   })
 
-  it("stores under keys that a signature could be wrong about", async ({ client, stored }) => {
+  it("Swift stores objects under keys that are difficult to sign", async ({ client, stored }) => {
     for (const key of ["te am/(ü)+%/é!'*_1.json", "%2e%2e/x", "a?b#c&d=e;f", "日本/😀", "~._-"]) {
       const { attempt } = await stored({ key }, { key_template: "{{payload.key}}", include_metadata: false })
       expect([key, attempt.error_code, attempt.response_status]).toEqual([key, null, 200])
@@ -92,7 +92,7 @@ describe.skipIf(swiftIsMissing !== null && !isRequired)("Swift", () => {
     }
   })
 
-  it("stores a large payload, byte for byte", async ({ client, stored }) => {
+  it("Swift stores a large payload byte for byte", async ({ client, stored }) => {
     const payload = { text: "x".repeat(9 * 1024 * 1024) }
     const { attempt } = await stored(payload, { key_template: "large", include_metadata: false })
     expect([attempt.error_code, attempt.response_status]).toEqual([null, 200])
@@ -100,7 +100,7 @@ describe.skipIf(swiftIsMissing !== null && !isRequired)("Swift", () => {
     expect(await Body?.transformToString()).toBe(JSON.stringify(payload))
   })
 
-  it("says what is wrong, in words that are understood", async ({ stored }) => {
+  it("Errors of Swift state the cause in plain words", async ({ stored }) => {
     const wrongSecret = await stored({}, {}, { secret_access_key: "another" })
     expect([wrongSecret.event.error_code, wrongSecret.event.failure_message]).toEqual([
       "AUTH_REJECTED",

@@ -18,7 +18,7 @@ const beyond = (resource: string, limit: number) => ({
   body: { code: "LIMIT_EXCEEDED", data: { resource, limit } }
 })
 
-it("A team is refused one more source than the operator lets it have, and has room again when one goes", async () => {
+it("A team is refused a source above its limit, and may create one again after a deletion", async () => {
   const [first, second] = [await gateway.source(), await gateway.source()]
   expect(await gateway.call("POST", "/sources", { name: "third" })).toMatchObject(beyond("sources", 2))
   const bin = await gateway.call("POST", "/public-bins")
@@ -32,7 +32,7 @@ it("A team is refused one more source than the operator lets it have, and has ro
   expect([second.id, third.id]).not.toContain(first.id)
 })
 
-it("A transformation inside a rule of a connection counts as one, and the connection is refused with it", async () => {
+it("A transformation inside a rule counts toward the limit, and its connection is refused", async () => {
   const [source] = (await gateway.api("GET", "/sources")).models
   const destination = await gateway.destination({ url: "http://127.0.0.1:9/" })
   const link = (name: string) =>
@@ -47,7 +47,7 @@ it("A transformation inside a rule of a connection counts as one, and the connec
   expect(await gateway.sql("select name from connections")).toEqual([{ name: "one" }])
 })
 
-it("Versions of a workflow that no run goes by make room for the next one", async () => {
+it("Unused versions of a workflow are removed for the next one", async () => {
   const made = await gateway.call("POST", "/workflows", {
     name: "flow",
     status: "draft",

@@ -67,8 +67,8 @@ const attribute = (span: Span, key: string): unknown => {
   return value?.stringValue ?? value?.intValue ?? value?.doubleValue
 }
 
-describe("metrics", () => {
-  it("count what happens, from the request to its attempt", async ({ gateway, scrape, send, target }) => {
+describe("Metrics of the gateway", () => {
+  it("Metrics count a request, its event and its attempt", async ({ gateway, scrape, send, target }) => {
     const { destination, source } = await gateway.route(target)
     // Counts are of the process: what the tests before have sent may still be on its way.
     await gateway.settled()
@@ -103,7 +103,13 @@ describe("metrics", () => {
     ).not.toContain(destination.id)
   })
 
-  it("show what waits for whom, and since when", async ({ gateway, line, scrape, send, target }) => {
+  it("Metrics and log lines show what waits for a destination and since when", async ({
+    gateway,
+    line,
+    scrape,
+    send,
+    target
+  }) => {
     target.reply = (response) => void response.writeHead(500).end()
     const { destination, source } = await gateway.route(target, {
       rules: [{ type: "retry", strategy: "linear", interval: 3_600_000, count: 3 }]
@@ -125,7 +131,7 @@ describe("metrics", () => {
     ).toMatchObject({ about: { response_status: 500, event_status: "PENDING", attempt_number: 1 } })
   })
 
-  it("are for those who have a key", async ({ gateway, scrape }) => {
+  it("Metrics need a key", async ({ gateway, scrape }) => {
     const answers = await Promise.all(
       [undefined, "Bearer", "Bearer wrong-key-of-nobody", "Basic YTpi"].map((authorization) =>
         fetch(`${gateway.origin}/metrics`, { headers: authorization === undefined ? {} : { authorization } })
@@ -139,7 +145,7 @@ describe("metrics", () => {
     await scrape("a-key-of-the-metrics")
   })
 
-  it("are not for a team's key that may only hold a tunnel", async ({ gateway }) => {
+  it("Metrics cannot be read with a team's key that may only hold a tunnel", async ({ gateway }) => {
     const { token } = await gateway.api("POST", "/auth/demo/login")
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
     const keys = `${gateway.origin}/project-api-keys`
@@ -157,7 +163,7 @@ describe("metrics", () => {
     expect((await read()).status).toBe(200)
   })
 
-  it("are refused to who tries keys, as the API is, and still shown to who has one", async ({ gateway }) => {
+  it("Metrics are rate-limited for wrong keys like the API, and still served to valid ones", async ({ gateway }) => {
     // Not the address of the other tests.
     const attempt = (path: string, key = "a-guess-at-a-key") =>
       request(gateway.port, { method: "GET", path, headers: [["authorization", `Bearer ${key}`]], from: "127.0.0.9" })
@@ -174,8 +180,8 @@ describe("metrics", () => {
   })
 })
 
-describe("a trace", () => {
-  it("goes on from the sender to the target, also when another process delivers", async ({
+describe("Trace", () => {
+  it("A trace leads from the sender to the target, also when another process delivers", async ({
     collector,
     gateway,
     send,
@@ -218,7 +224,7 @@ describe("a trace", () => {
     expect([collector.services, collector.keys]).toEqual([new Set(["gateway-under-test"]), new Set(["a key"])])
   })
 
-  it("goes on behind a transformation's route", async ({ collector, gateway, send, target }) => {
+  it("A trace continues behind a transformation's route", async ({ collector, gateway, send, target }) => {
     const { traceId, spanId } = traceIds()
     const { source } = await gateway.route(target, {
       rules: [{ type: "deduplicate", window: 1_000, include_fields: ["body"] }]
@@ -233,9 +239,9 @@ describe("a trace", () => {
   })
 
   it.for<[string, Record<string, string>]>([
-    ["none", {}],
-    ["one that is not valid", { traceparent: "00-xyz", tracestate: "vendor=a:1" }]
-  ])("begins here when the sender has %s", async ([, headers], { collector, gateway, send, target }) => {
+    ["no traceparent", {}],
+    ["an invalid traceparent", { traceparent: "00-xyz", tracestate: "vendor=a:1" }]
+  ])("A trace starts here when the sender has %s", async ([, headers], { collector, gateway, send, target }) => {
     const { source } = await gateway.route(target)
     const requestId = await send(source, headers)
     const [delivery] = await target.next()
@@ -247,7 +253,7 @@ describe("a trace", () => {
     expect(attribute(server!, "tidegate.request_id")).toBe(requestId)
   })
 
-  it("that its sender does not record goes through as it came", async ({ gateway, send, target }) => {
+  it("An unsampled trace of the sender is passed on unchanged", async ({ gateway, send, target }) => {
     const { traceId, spanId } = traceIds()
     const { source } = await gateway.route(target)
     const headers = { traceparent: `00-${traceId}-${spanId}-00`, tracestate: "vendor=a:1" }
@@ -256,7 +262,7 @@ describe("a trace", () => {
     expect(delivery!.headers).toMatchObject(headers)
   })
 
-  it("holds no header, body or query", async ({ collector, gateway, send, target }) => {
+  it("A trace contains no header, body or query", async ({ collector, gateway, send, target }) => {
     const { traceId, spanId } = traceIds()
     await send((await gateway.route(target)).source, { traceparent: `00-${traceId}-${spanId}-01` })
     await collector.trace(traceId, "attempt", 1)
@@ -264,7 +270,7 @@ describe("a trace", () => {
   })
 })
 
-it("metrics go to the collector too", async ({ collector, gateway }) => {
+it("Metrics are exported to the collector", async ({ collector, gateway }) => {
   await gateway.eventually(
     "metrics are there",
     async () => collector.metricNames.has("tidegate_requests_total") || null
@@ -272,8 +278,8 @@ it("metrics go to the collector too", async ({ collector, gateway }) => {
   expect(collector.metricNames).toContain("tidegate_destination_backlog")
 })
 
-describe("the log", () => {
-  it("has a line for a request, its attempt and a command, with their ids and nothing of what was sent", async ({
+describe("Log", () => {
+  it("The log has a line for a request, an attempt and a command, with ids and without content", async ({
     gateway,
     line,
     send,
@@ -307,7 +313,7 @@ describe("the log", () => {
     expect(await gateway.logged()).not.toMatch(/in-the-(query|body|header)/)
   })
 
-  it("has a line for a run that failed", async ({ gateway, line, send, target }) => {
+  it("The log has a line for a failed transformation", async ({ gateway, line, send, target }) => {
     const code = "addHandler('transform', () => { throw new Error('no') })"
     const { source } = await gateway.route(target, {
       rules: [{ type: "transform", transformation: { name: gateway.name("transformation"), code } }]
@@ -317,7 +323,7 @@ describe("the log", () => {
     expect(run.about).toMatchObject({ outcome: "RUNTIME_ERROR", source_id: source.id })
   })
 
-  it("has the cause of a 500 under the id that the answer has", async ({ gateway, line }) => {
+  it("The log has the cause of a 500 under the error id of the answer", async ({ gateway, line }) => {
     await gateway.sql("alter table transformations rename to transformations_away")
     try {
       const { body, status } = await gateway.call("GET", "/transformations")
@@ -338,7 +344,11 @@ describe("the log", () => {
     }
   })
 
-  it("has the cause of a 500 at an ingress URL under the id that the answer has", async ({ gateway, line, target }) => {
+  it("The log has the cause of a 500 at an ingress URL under the error id of the answer", async ({
+    gateway,
+    line,
+    target
+  }) => {
     const { source } = await gateway.route(target)
     await gateway.sql("alter table requests add constraint refused check (path <> '/refused')")
     try {
@@ -352,7 +362,7 @@ describe("the log", () => {
     }
   })
 
-  it("has a 503's id, of senders and of operators", async ({ gateway, line, target }) => {
+  it("The log has the error id of a 503, for senders and for operators", async ({ gateway, line, target }) => {
     const { source } = await gateway.route(target)
     await gateway.link.cut()
     const answer = await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })
@@ -369,8 +379,8 @@ describe("the log", () => {
   })
 })
 
-describe("a port of its own", () => {
-  it("has the metrics and nothing else, and the public port has none", async ({ target }) => {
+describe("Metrics port", () => {
+  it("A separate metrics port serves only metrics, and the public port then has none", async ({ target }) => {
     const port = await freePort()
     const own = await Gateway.start({ TIDEGATE_METRICS_PORT: String(port) })
     try {

@@ -13,8 +13,8 @@ const it = gatewayIt.extend("sent", ({ gateway }) => async (sourceId: string): P
   return JSON.parse(answer.body).request_id as string
 })
 
-describe("a trace of a request without an event says why", () => {
-  it("the source has no connection", async ({ gateway, sent }) => {
+describe("Trace of a request without an event", () => {
+  it("A trace without an event states that the source has no connection", async ({ gateway, sent }) => {
     const { id } = await gateway.source()
     const trace = await gateway.api("GET", `/requests/${await sent(id)}/trace`)
     expect(trace.no_event_reason).toEqual({
@@ -27,7 +27,7 @@ describe("a trace of a request without an event says why", () => {
   it.for<["connections" | "destinations", string]>([
     ["connections", "CONNECTION_DISABLED"],
     ["destinations", "DESTINATION_DISABLED"]
-  ])("one of the %s is disabled", async ([kind, cause], { gateway, sent, target }) => {
+  ])("A trace states that one of the %s is disabled", async ([kind, cause], { gateway, sent, target }) => {
     const { connection, destination, source } = await gateway.route(target)
     const disabled = kind === "connections" ? connection : destination
     await gateway.call("PUT", `/${kind}/${disabled.id}/disable`)
@@ -55,7 +55,7 @@ describe("a trace of a request without an event says why", () => {
     expect((await gateway.api("GET", `/requests/${id}/trace`)).skipped_connections).toHaveLength(1)
   })
 
-  it("each connection has ignored it", async ({ gateway, sent, target }) => {
+  it("A trace without an event states that each connection ignored the request", async ({ gateway, sent, target }) => {
     const { source } = await gateway.route(target, { rules: [{ type: "filter", body: { type: "order" } }] })
     const trace = await gateway.traced(await sent(source.id))
     expect(trace.no_event_reason).toEqual({
@@ -64,7 +64,7 @@ describe("a trace of a request without an event says why", () => {
     })
   })
 
-  it("it was rejected", async ({ gateway }) => {
+  it("A trace without an event states that the request was rejected", async ({ gateway }) => {
     const auth = { auth_type: "API_KEY", auth: { api_key: "key-of-the-sender" } } as const
     const { id } = await gateway.source(auth)
     expect((await request(gateway.port, { ...json, path: `/e/${id}` })).status).toBe(401)
@@ -77,7 +77,7 @@ describe("a trace of a request without an event says why", () => {
   })
 })
 
-it("a trace has no reason where there is an event, and the runs of workflows that the request began", async ({
+it("A trace with an event has no reason, and it lists the workflow runs of the request", async ({
   gateway,
   sent,
   target

@@ -2,13 +2,13 @@ import { createHash } from "node:crypto"
 import { describe, expect } from "vitest"
 import { it as transformingIt, handler, identity } from "./transforming.ts"
 
-/** Code over time: its changes, its retries, what is told of its runs, and its API. */
+/** Code over time: its changes, its retries, the records of its executions, and its API. */
 
 /** What all tables hold is compared: nobody else may write to them. */
 const it = transformingIt.extend("settings", { scope: "file" }, {})
 
-describe("a change of the code", () => {
-  it("holds from the first request after its answer, and each execution tells the code it ran", async ({
+describe("Change of a transformation", () => {
+  it("Changed code applies from the first request after the answer, and executions show their code", async ({
     executions,
     gateway,
     send,
@@ -29,7 +29,7 @@ describe("a change of the code", () => {
     expect((await executions(made)).map(({ code_hash }) => code_hash)).toEqual(hashes)
   })
 
-  it("of its variables alone, too", async ({ gateway, send, target, through }) => {
+  it("A change of only the variables applies from the next request on", async ({ gateway, send, target, through }) => {
     const { source, transformation: made } = await through(handler("request.body = process.env.V; return request"), {
       env: { V: "one" }
     })
@@ -45,7 +45,12 @@ describe("a change of the code", () => {
     expect(row.row).not.toContain("two")
   })
 
-  it("a transformation that is taken out of the rules runs no more", async ({ gateway, send, target, through }) => {
+  it("A transformation that is removed from the rules does not run anymore", async ({
+    gateway,
+    send,
+    target,
+    through
+  }) => {
     const { connection, source } = await through(handler('request.body = "made"; return request'))
     await gateway.api("PATCH", `/connections/${connection.id}`, { rules: [] })
     await send(source, { body: '"as it came"' })
@@ -53,8 +58,8 @@ describe("a change of the code", () => {
   })
 })
 
-describe("retries", () => {
-  it("an event that is sent again has the payload that was made, whatever the code has become", async ({
+describe("Retries of transformed events", () => {
+  it("A retry by hand sends the transformed payload, whatever the code is now", async ({
     executions,
     gateway,
     send,
@@ -83,12 +88,7 @@ describe("retries", () => {
     expect(retried.data?.request).toMatchObject({ path: "/made", body: JSON.parse(first!.body.toString()) })
   })
 
-  it("not without that payload: what came in is not what was made of it", async ({
-    gateway,
-    send,
-    target,
-    through
-  }) => {
+  it("An event without its transformed payload cannot be retried", async ({ gateway, send, target, through }) => {
     const { source } = await through(handler('request.body = "made"; return request'))
     const id = await send(source)
     const { events } = await gateway.traced(id)
@@ -104,7 +104,7 @@ describe("retries", () => {
     expect(target.received.length).toBe(1)
   })
 
-  it("an automatic retry, too", async ({ send, target, through }) => {
+  it("An automatic retry sends the transformed payload", async ({ send, target, through }) => {
     const { source } = await through(handler('request.body = "made " + Math.random(); return request'), {
       rules: [{ type: "retry", strategy: "linear", count: 1, interval: 1_000 }]
     })
@@ -120,8 +120,14 @@ describe("retries", () => {
   })
 })
 
-describe("what is told of executions", () => {
-  it("in the trace, the timeline, the list and the detail", async ({ executions, gateway, send, target, through }) => {
+describe("Records of executions", () => {
+  it("An execution is shown in the trace, the timeline, the list and its own record", async ({
+    executions,
+    gateway,
+    send,
+    target,
+    through
+  }) => {
     const {
       connection,
       source,
@@ -130,7 +136,7 @@ describe("what is told of executions", () => {
     const sentAt = performance.now()
     const id = await send(source, { body: '{"a":[1,2]}' })
     await target.next()
-    const trace = await gateway.eventually("the attempt is told", async () => {
+    const trace = await gateway.eventually("the attempt is shown", async () => {
       const trace = await gateway.traced(id)
       return trace.counts.attempts === 1 ? trace : null
     })
@@ -176,7 +182,7 @@ describe("what is told of executions", () => {
     expect(data?.request.body).toEqual({ b: [1, 2] })
   })
 
-  it("counts, for who asks for them", async ({ gateway, send, through }) => {
+  it("Counts of executions and connections are returned on request", async ({ gateway, send, through }) => {
     const {
       connection,
       source,
@@ -201,8 +207,8 @@ describe("what is told of executions", () => {
   })
 })
 
-describe("the API", () => {
-  it("a run shows what the code makes of a sample, and leaves nothing behind", async ({ gateway }) => {
+describe("Transformation API", () => {
+  it("A test of code returns its result for a sample and stores nothing", async ({ gateway }) => {
     // What the tests before have sent may still be on its way.
     await gateway.settled()
     const before = await gateway.state()
@@ -233,7 +239,11 @@ describe("the API", () => {
     expect(await gateway.state()).toEqual(before)
   })
 
-  it("a stored one runs by its id, with what is stored", async ({ executions, gateway, transformation }) => {
+  it("A stored transformation can be tested by its id with its stored variables", async ({
+    executions,
+    gateway,
+    transformation
+  }) => {
     const made = await transformation(handler("request.body = process.env.A; return request"), { A: "stored" })
     const run = await gateway.api("POST", "/transformations/run", { transformation_id: made.id, request: {} })
     expect([run.transformation_id, run.request?.body]).toEqual([made.id, "stored"])
@@ -242,7 +252,7 @@ describe("the API", () => {
     expect((await gateway.call("POST", "/transformations/run", {})).status).toBe(400)
   })
 
-  it("code that does not parse is refused everywhere, with its line", async ({ gateway, target }) => {
+  it("Code that does not parse is refused everywhere with its line", async ({ gateway, target }) => {
     const broken = "const a = 1\nconst b = ;\n"
     const before = await gateway.state(["transformations", "connections"])
     const source = await gateway.source()
@@ -264,7 +274,7 @@ describe("the API", () => {
     expect(await gateway.state(["transformations", "connections"])).toEqual(before)
   })
 
-  it("one that is written inside a rule is stored by its name, and the rule has its id", async ({
+  it("A transformation inside a rule is stored by its name, and the rule refers to its id", async ({
     gateway,
     send,
     target
@@ -298,7 +308,7 @@ describe("the API", () => {
     expect((await target.next())[0]!.body.toString()).toBe("changed")
   })
 
-  it("one in use is not deleted, and one that is not there is not used", async ({ gateway, through }) => {
+  it("A used transformation cannot be deleted, and an unknown one cannot be used", async ({ gateway, through }) => {
     const { connection, destination, source, transformation: made } = await through(identity)
     const { body, status } = await gateway.call("DELETE", `/transformations/${made.id}`)
     expect([status, body.code]).toEqual([409, "RESOURCE_IN_USE"])

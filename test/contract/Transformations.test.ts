@@ -3,8 +3,8 @@ import { it, handler, identity, type Sent, json } from "./transforming.ts"
 
 /** Code between a source and a destination: through the API, by real requests, as the target sees it. */
 
-describe("a transformed delivery, as the target gets it", () => {
-  it("body, headers, path, query and method", async ({ send, target, through }) => {
+describe("Transformed delivery", () => {
+  it("A transformation can change body, headers, path, query and method", async ({ send, target, through }) => {
     const { source } = await through(
       handler(`
         request.body = { id: request.body.order.id, all: [null, true, 1.5, "ü"] }
@@ -34,7 +34,12 @@ describe("a transformed delivery, as the target gets it", () => {
     expect(delivery!.headers).not.toHaveProperty("x-removed")
   })
 
-  it("what the gateway says itself cannot be said by the code", async ({ gateway, send, target, through }) => {
+  it("A transformation cannot set the headers that only the gateway sets", async ({
+    gateway,
+    send,
+    target,
+    through
+  }) => {
     const { source } = await through(
       handler(`
         request.headers["x-gateway-event-id"] = "evt_forged"
@@ -62,11 +67,11 @@ describe("a transformed delivery, as the target gets it", () => {
       headers: [["Content-Type", "application/octet-stream"]],
       body: Buffer.from([0, 255, 0xc3, 0x28])
     },
-    nothing: { body: "" },
+    "an empty body": { body: "" },
     "a megabyte": { headers: [["Content-Type", "text/plain"]], body: "x".repeat(1_000_000) }
   }
   for (const [name, sent] of Object.entries(untouched)) {
-    it(`a body that the code leaves alone goes byte for byte: ${name}`, async ({
+    it(`A body that the code leaves alone is delivered byte for byte: ${name}`, async ({
       executions,
       gateway,
       send,
@@ -84,7 +89,13 @@ describe("a transformed delivery, as the target gets it", () => {
     })
   }
 
-  it("nothing is stored again when nothing has changed", async ({ executions, gateway, send, target, through }) => {
+  it("No event data is stored when the transformation changes nothing", async ({
+    executions,
+    gateway,
+    send,
+    target,
+    through
+  }) => {
     const { source, transformation: made } = await through(identity)
     const id = await send(source)
     await target.next()
@@ -93,7 +104,7 @@ describe("a transformed delivery, as the target gets it", () => {
     expect(execution.transformed_event_data_id).toBe(execution.original_event_data_id)
   })
 
-  it("text, and no body", async ({ send, target, through }) => {
+  it("A transformation can return text or no body", async ({ send, target, through }) => {
     const text = await through(handler('request.body = "plain ü"; return request'))
     await send(text.source)
     expect((await target.next())[0]!.body.toString()).toBe("plain ü")
@@ -104,7 +115,7 @@ describe("a transformed delivery, as the target gets it", () => {
     expect([delivery!.body.length, delivery!.headers["content-length"]]).toEqual([0, "0"])
   })
 
-  it("the code sees the request, its variables and where it runs", async ({ send, target, through }) => {
+  it("Transformation code receives the request, its variables and its context", async ({ send, target, through }) => {
     const { connection, destination, source } = await through(
       handler(`
         const { headers, ...rest } = request
@@ -141,7 +152,7 @@ describe("a transformed delivery, as the target gets it", () => {
     })
   })
 
-  it("nothing of one run is left for the next", async ({ send, target, through }) => {
+  it("A transformation leaves no state for the next execution", async ({ send, target, through }) => {
     const { source } = await through(
       `globalThis.runs = (globalThis.runs ?? 0) + 1
        ${handler(`
@@ -157,8 +168,8 @@ describe("a transformed delivery, as the target gets it", () => {
   })
 })
 
-describe("filters and delays stand behind it", () => {
-  it("a filter sees what the code made", async ({ executions, gateway, send, target, through }) => {
+describe("Filters and delays after a transformation", () => {
+  it("A filter uses the transformed request", async ({ executions, gateway, send, target, through }) => {
     const code = handler("request.body = { kind: request.body.type.toUpperCase() }; return request")
     const {
       connection,
@@ -179,7 +190,7 @@ describe("filters and delays stand behind it", () => {
     expect(target.received.length).toBe(1)
   })
 
-  it("the rules are kept in their order, however they were written", async ({ gateway, target, transformation }) => {
+  it("Rules are stored in a fixed order, however they were written", async ({ gateway, target, transformation }) => {
     const made = await transformation(identity)
     const { connection } = await gateway.route(target, {
       rules: [
@@ -194,7 +205,7 @@ describe("filters and delays stand behind it", () => {
     expect(types).toEqual(["deduplicate", "transform", "filter", "delay", "retry"])
   })
 
-  it("a delay begins when the event is made", async ({ gateway, send, through }) => {
+  it("A delay after a transformation starts when the event is created", async ({ gateway, send, through }) => {
     const { source } = await through(identity, { rules: [{ type: "delay", delay: 3_600_000 }] })
     const { events } = await gateway.traced(await send(source))
     const event = events[0]!
@@ -203,34 +214,38 @@ describe("filters and delays stand behind it", () => {
   })
 })
 
-describe("code that fails", () => {
+describe("Failing transformation code", () => {
   const failures: ReadonlyArray<readonly [code: string, error: string, source: string]> = [
-    ["it throws", "RUNTIME_ERROR", handler('throw new TypeError("no order in " + request.path)')],
-    ["it never ends", "TIMEOUT", handler("for (;;) {}")],
-    ["it never ends before its handler is there", "TIMEOUT", "for (;;) {}"],
+    ["the code throws", "RUNTIME_ERROR", handler('throw new TypeError("no order in " + request.path)')],
+    ["the code never ends", "TIMEOUT", handler("for (;;) {}")],
+    ["the code loops before it registers its handler", "TIMEOUT", "for (;;) {}"],
     [
-      "it takes all memory",
+      "the code uses all memory",
       "MEMORY_LIMIT",
       handler("const held = []; for (;;) held.push(new Array(100_000).fill(held.length))")
     ],
-    ["it returns nothing", "INVALID_OUTPUT", handler("return")],
+    ["the code returns nothing", "INVALID_OUTPUT", handler("return")],
     [
-      "it returns what cannot be sent",
+      "the code returns an invalid header",
       "INVALID_OUTPUT",
       handler('request.headers["x"] = "a\\r\\nb: c"; return request')
     ],
-    ["it returns a path that is none", "INVALID_OUTPUT", handler('request.path = "orders"; return request')],
+    ["the code returns an invalid path", "INVALID_OUTPUT", handler('request.path = "orders"; return request')],
     [
-      "it returns what refers to itself",
+      "the code returns a circular body",
       "INVALID_OUTPUT",
       handler("request.body = {}; request.body.self = request.body; return request")
     ],
-    ["it returns too much", "OUTPUT_TOO_LARGE", handler('request.body = "x".repeat(11 * 1024 * 1024); return request')],
-    ["it promises", "ASYNC_NOT_SUPPORTED", 'addHandler("transform", async (request) => request)'],
-    ["it handles nothing", "NO_HANDLER", "const unused = 1"]
+    [
+      "the code returns too much",
+      "OUTPUT_TOO_LARGE",
+      handler('request.body = "x".repeat(11 * 1024 * 1024); return request')
+    ],
+    ["the code returns a promise", "ASYNC_NOT_SUPPORTED", 'addHandler("transform", async (request) => request)'],
+    ["the code registers no handler", "NO_HANDLER", "const unused = 1"]
   ]
   for (const [name, error_code, code] of failures) {
-    it(`${name}: ${error_code}, the event is ignored and nothing is sent`, async ({
+    it(`Failed code ends in ${error_code}, an ignored event and no delivery: ${name}`, async ({
       gateway,
       send,
       target,
@@ -271,7 +286,7 @@ describe("code that fails", () => {
     })
   }
 
-  it("what it said before is kept", async ({ gateway, send, through }) => {
+  it("A failed transformation keeps the log that it wrote before", async ({ gateway, send, through }) => {
     const { source } = await through(
       handler('console.log("begun", { a: 1 }); console.warn("careful"); throw new RangeError("too far")')
     )
@@ -283,7 +298,12 @@ describe("code that fails", () => {
     expect(transformations[0]!.error_message).toContain("too far")
   })
 
-  it("put right, the request goes through when it is sent again", async ({ gateway, send, target, through }) => {
+  it("A request is delivered when it is sent again after the code is corrected", async ({
+    gateway,
+    send,
+    target,
+    through
+  }) => {
     const { source, transformation: made } = await through(handler("throw new Error()"))
     await gateway.traced(await send(source))
     await gateway.api("PATCH", `/transformations/${made.id}`, {
@@ -293,7 +313,7 @@ describe("code that fails", () => {
     expect((await target.next())[0]!.body.toString()).toBe("right")
   })
 
-  it("hostile code of one connection keeps no other from its deliveries", async ({
+  it("Hostile code of one connection does not stop deliveries of others", async ({
     gateway,
     send,
     target,

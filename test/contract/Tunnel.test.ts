@@ -59,8 +59,8 @@ const attemptOf = async (gateway: Gateway, id: string): Promise<Body> =>
 const nothing: Reply = () => null
 const nobody = "des_00000000000000000000000000"
 
-describe("a handshake", () => {
-  it("that is none is answered 426", async ({ gateway }) => {
+describe("Handshake of a tunnel", () => {
+  it("A tunnel call without an upgrade is answered with 426", async ({ gateway }) => {
     for (const path of ["/v1/connect", "/connect"]) {
       const answer = await fetch(`${gateway.origin}${path}?destination_id=${nobody}`)
       expect(answer.status).toBe(426)
@@ -68,7 +68,7 @@ describe("a handshake", () => {
     }
   })
 
-  it("is let in by keys and by sessions, by headers and by subprotocols", async ({ connect, gateway, routed }) => {
+  it("A tunnel accepts keys and sessions, in headers and in subprotocols", async ({ connect, gateway, routed }) => {
     const { destination } = await routed()
     const session = await gateway.session("member")
     const hello = { type: "hello", destination_id: destination.id, heartbeat_seconds: 30, max_in_flight: 50 }
@@ -86,7 +86,7 @@ describe("a handshake", () => {
     }
   })
 
-  it("is told by the code of its end why it is not let in", async ({ connect, gateway, routed }) => {
+  it("The close code of a refused tunnel states the reason", async ({ connect, gateway, routed }) => {
     const { destination } = await routed()
     const other = await gateway.destination({ url: "http://127.0.0.1:1/" })
     const deleted = await gateway.destination({}, "CLI")
@@ -123,7 +123,7 @@ describe("a handshake", () => {
     }
   })
 
-  it("takes no local URL but one of the client's own machine", async ({ connect, routed }) => {
+  it("A tunnel accepts only a local URL of the client's own machine", async ({ connect, routed }) => {
     const { destination } = await routed()
     for (const localUrl of [
       "http://example.com",
@@ -141,8 +141,8 @@ describe("a handshake", () => {
   })
 })
 
-describe("a delivery", () => {
-  it("is the request as HTTP destinations are sent it, and its answer is the attempt's", async ({
+describe("Delivery through a tunnel", () => {
+  it("A tunnel delivery is the request of an HTTP destination, and its answer is the attempt's result", async ({
     connect,
     gateway,
     routed,
@@ -161,10 +161,10 @@ describe("a delivery", () => {
     const { cli_id } = await client.greeted()
     const request = await send(source.id, '{"n":1,"t":"ä"}', "/orders?x=1")
     const { attempts, event } = await settled(request)
-    const [{ job_id, timeout_ms, request: told }] = (await client.delivered(1)) as [Body]
+    const [{ job_id, timeout_ms, request: sent }] = (await client.delivered(1)) as [Body]
     expect(timeout_ms).toBe(30_000)
     expect(job_id).toContain(event.id)
-    expect(told).toMatchObject({
+    expect(sent).toMatchObject({
       team_id: "tm_demo",
       source_id: source.id,
       connection_id: connection.id,
@@ -178,8 +178,8 @@ describe("a delivery", () => {
       path: "/hooks/orders?own=1&x=1",
       body: '{"n":1,"t":"ä"}'
     })
-    expect(told).not.toHaveProperty("body_base64")
-    expect(told.headers).toMatchObject({
+    expect(sent).not.toHaveProperty("body_base64")
+    expect(sent.headers).toMatchObject({
       "x-gateway-tunnel": "cli",
       "x-gateway-event-id": event.id,
       "x-gateway-attempt-count": "1",
@@ -199,7 +199,13 @@ describe("a delivery", () => {
     expect(response_headers).toEqual({ "content-type": "text/plain", "set-cookie": ["a=1", "b=2"] })
   })
 
-  it("is counted by its request, whatever way it took", async ({ connect, gateway, routed, send, settled }) => {
+  it("Tunnel deliveries are counted by their request, however they were routed", async ({
+    connect,
+    gateway,
+    routed,
+    send,
+    settled
+  }) => {
     const code = `addHandler("transform", (request) => ({ ...request, body: { made: true } }))`
     const { body: transformation } = await gateway.call("POST", "/transformations", {
       name: gateway.name("made"),
@@ -243,7 +249,7 @@ describe("a delivery", () => {
     expect(await counts(await send(source.id))).toEqual([2, 0, 0])
   })
 
-  it("carries any bytes both ways", async ({ connect, routed, send, settled }) => {
+  it("A tunnel carries any bytes in both directions", async ({ connect, routed, send, settled }) => {
     const { destination, source } = await routed()
     const sent = Buffer.from([0, 0xff, 0xfe, 0x80, 10, 0])
     const client = connect(destination.id, {
@@ -260,7 +266,12 @@ describe("a delivery", () => {
     expect(Buffer.from(big.request.body_base64, "base64").equals(large)).toBe(true)
   })
 
-  it("fails as its answer says, and is tried again by the retry rule", async ({ connect, routed, send, settled }) => {
+  it("A tunnel delivery fails by its answer and is retried by the retry rule", async ({
+    connect,
+    routed,
+    send,
+    settled
+  }) => {
     const retry = { type: "retry", strategy: "linear", interval: 1_000, count: 1 } as const
     const { destination, source } = await routed({}, [retry])
     const client = connect(destination.id, { reply: nothing })
@@ -288,7 +299,13 @@ describe("a delivery", () => {
     }
   })
 
-  it("keeps of an answer no more than of any other", async ({ connect, gateway, routed, send, settled }) => {
+  it("An answer through a tunnel is stored with the usual limits", async ({
+    connect,
+    gateway,
+    routed,
+    send,
+    settled
+  }) => {
     const { destination, source } = await routed()
     const headers = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`x-${i}`, "y".repeat(100)]))
     const client = connect(destination.id, { reply: () => ({ status: 200, headers, body: "z".repeat(100_000) }) })
@@ -302,7 +319,13 @@ describe("a delivery", () => {
     expect((await client.ended()).code).toBe(1009)
   })
 
-  it("is answered once, and by whoever was asked", async ({ connect, gateway, routed, send, settled }) => {
+  it("A tunnel delivery is answered once, and only by the client that received it", async ({
+    connect,
+    gateway,
+    routed,
+    send,
+    settled
+  }) => {
     const { destination, source } = await routed()
     const client = connect(destination.id, { reply: nothing })
     const before = await unexpected(gateway)
@@ -325,7 +348,7 @@ describe("a delivery", () => {
     expect((await client.ended()).code).toBe(1008)
   })
 
-  it("is one of fifty that a client holds", async ({ connect, routed, send }) => {
+  it("A tunnel client holds at most fifty deliveries at once", async ({ connect, routed, send }) => {
     const { destination, source } = await routed()
     const client = connect(destination.id, { reply: nothing })
     await client.greeted()
@@ -348,8 +371,8 @@ const unexpected = async ({ key, origin }: Gateway): Promise<number> => {
   )
 }
 
-describe("without a client", () => {
-  it("events wait, and are delivered in the order of their arrival when one comes", async ({
+describe("Tunnel without a client", () => {
+  it("Events wait for a tunnel client and are then delivered in the order of their arrival", async ({
     connect,
     gateway,
     routed,
@@ -366,7 +389,7 @@ describe("without a client", () => {
     expect(client.deliveries.map(({ request }) => JSON.parse(request.body).i)).toEqual(requests.map((_, i) => i))
   })
 
-  it("what was not answered is sent again to the next one, with the same ids", async ({
+  it("Unanswered tunnel deliveries are sent again to the next client with the same ids", async ({
     connect,
     routed,
     send,
@@ -391,8 +414,8 @@ describe("without a client", () => {
   })
 })
 
-describe("a session", () => {
-  it("is taken over by a newer one, which is sent what the older one has not answered", async ({
+describe("Session of a tunnel", () => {
+  it("A newer tunnel session takes over and receives what the older one has not answered", async ({
     connect,
     routed,
     send,
@@ -411,7 +434,7 @@ describe("a session", () => {
     expect(event.cli_id).not.toBe((await older.greeted()).cli_id)
   })
 
-  it("is one of many over one key, each on a destination of its own", async ({ connect, routed, send, settled }) => {
+  it("One key can hold several tunnels, each on its own destination", async ({ connect, routed, send, settled }) => {
     const some = await Promise.all(Array.from({ length: 5 }, () => routed()))
     const clients = some.map(({ destination }) => connect(destination.id))
     for (const client of clients) await client.greeted()
@@ -420,7 +443,11 @@ describe("a session", () => {
     for (const client of clients) expect(client.deliveries).toHaveLength(1)
   })
 
-  it("ends with 4404 when its destination is deleted, or is none any more", async ({ connect, gateway, routed }) => {
+  it("A tunnel session ends with 4404 when its destination is deleted or changes its type", async ({
+    connect,
+    gateway,
+    routed
+  }) => {
     const [a, b] = [await routed(), await routed()]
     const clients = [connect(a.destination.id), connect(b.destination.id)]
     for (const client of clients) await client.greeted()
@@ -429,7 +456,7 @@ describe("a session", () => {
     for (const client of clients) expect((await client.ended()).code).toBe(4404)
   })
 
-  it("waits while its destination is disabled, or its connection paused", async ({
+  it("A tunnel session waits while its destination is disabled or its connection is paused", async ({
     connect,
     gateway,
     routed,
@@ -449,7 +476,7 @@ describe("a session", () => {
     expect(client.closed).toBeNull()
   })
 
-  it("is paced as its destination says", async ({ connect, routed, send, settled }) => {
+  it("A tunnel session keeps the rate limit of its destination", async ({ connect, routed, send, settled }) => {
     const { destination, source } = await routed({ rate_limit: 2, rate_limit_period: "second" })
     const at: Array<number> = []
     const client = connect(destination.id, {
@@ -465,7 +492,7 @@ describe("a session", () => {
     expect(at.at(-1)! - at[0]!).toBeGreaterThan(1_000)
   })
 
-  it("is told to come again when the gateway ends, and loses nothing by that", async ({
+  it("A tunnel client is asked to reconnect at shutdown, and no delivery is lost", async ({
     connect,
     gateway,
     routed,

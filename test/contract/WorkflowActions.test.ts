@@ -22,7 +22,7 @@ const play = async (gateway: Gateway, steps: ReadonlyArray<{ readonly id: string
   return ended(gateway, await post({ body: JSON.stringify(body) }))
 }
 
-it("http.request calls an endpoint and gives what it answers", async ({ gateway, target }) => {
+it("Action http.request calls an endpoint and returns its answer", async ({ gateway, target }) => {
   target.reply = (response) => void response.writeHead(200, { "content-type": "application/json" }).end('{"ok":true}')
   const { outputs, row } = await play(
     gateway,
@@ -50,7 +50,7 @@ it("http.request calls an endpoint and gives what it answers", async ({ gateway,
   })
 })
 
-it("what a target refuses fails the step, and is tried again by its rule with the same key", async ({
+it("A step that the target refuses fails and is retried by its rule with the same idempotency key", async ({
   gateway,
   target
 }) => {
@@ -64,14 +64,14 @@ it("what a target refuses fails the step, and is tried again by its rule with th
   expect(second!.headers["idempotency-key"]).toBe(first!.headers["idempotency-key"])
 })
 
-it("json_feed.fetch gives the items of a feed", async ({ gateway, target }) => {
+it("Action json_feed.fetch returns the items of a feed", async ({ gateway, target }) => {
   target.reply = (response) =>
     void response.writeHead(200, { "content-type": "application/json" }).end('{"items":[{"id":1},{"id":2},{"id":3}]}')
   const { outputs } = await play(gateway, [action("feed", "json_feed", "fetch", { url: target.origin, limit: 2 })])
   expect(outputs["0"].output).toEqual({ items: [{ id: 1 }, { id: 2 }], count: 2, total: 3 })
 })
 
-it("storage keeps what the workflows of a team share", async ({ gateway }) => {
+it("Storage actions keep values that the workflows of a team share", async ({ gateway }) => {
   const key = gateway.name("key")
   const { outputs, row } = await play(gateway, [
     action("before", "storage", "get", { key }),
@@ -93,7 +93,7 @@ it("storage keeps what the workflows of a team share", async ({ gateway }) => {
   ])
 })
 
-it("gateway.publish is a request of another source, which begins its workflows and is routed", async ({
+it("Action gateway.publish sends a request to another source, which is routed and starts workflows", async ({
   gateway,
   target
 }) => {
@@ -117,7 +117,7 @@ it("gateway.publish is a request of another source, which begins its workflows a
   expect(JSON.parse(received!.body.toString())).toEqual({ told: 1 })
 })
 
-it("a workflow that publishes to its own source is ended by the loop guard", async ({ gateway }) => {
+it("A workflow that publishes to its own source is stopped by the loop guard", async ({ gateway }) => {
   const { post, workflow } = await begin(
     gateway,
     [action("again", "gateway", "publish", { source_id: "{{source.id}}", body: {} })],
@@ -135,10 +135,7 @@ it("a workflow that publishes to its own source is ended by the loop guard", asy
   expect(runs.length).toBe(11)
 })
 
-it("a saved action calls with its credentials, which no answer brings back; disabled, it is not called", async ({
-  gateway,
-  target
-}) => {
+it("A saved action sends its hidden credentials, and a disabled one is not called", async ({ gateway, target }) => {
   target.reply = (response, { headers }) =>
     void response
       .writeHead(200, { "content-type": "application/json" })
@@ -175,7 +172,7 @@ it("a saved action calls with its credentials, which no answer brings back; disa
   expect(target.received.length).toBe(1)
 })
 
-it("a saved action takes its credentials to no other origin than it was saved with", async ({ gateway, target }) => {
+it("A saved action sends its credentials only to the origin with which it was saved", async ({ gateway, target }) => {
   const saved = await gateway.call("POST", "/actions", {
     name: gateway.name("ledger"),
     provider_key: "http",
@@ -198,7 +195,7 @@ it("a saved action takes its credentials to no other origin than it was saved wi
   expect(target.received.length).toBe(1)
 })
 
-it("gateway.publish goes by the source's limit, and to none that is disabled", async ({ gateway }) => {
+it("Action gateway.publish obeys the source's rate limit and refuses disabled sources", async ({ gateway }) => {
   const { body: source } = await gateway.call("POST", "/sources", {
     name: gateway.name("limited"),
     config: { rate_limit: 1, rate_limit_period: "hour" }
@@ -208,13 +205,13 @@ it("gateway.publish goes by the source's limit, and to none that is disabled", a
     [action("tell", "gateway", "publish", { source_id: source.id, body: {} })],
     [edge(null, "tell")]
   )
-  const told = async () => (await ended(gateway, await post())).row
-  expect(await told()).toMatchObject({ error_code: null })
-  expect(await told()).toMatchObject({ error_code: "RATE_LIMITED" })
+  const outcome = async () => (await ended(gateway, await post())).row
+  expect(await outcome()).toMatchObject({ error_code: null })
+  expect(await outcome()).toMatchObject({ error_code: "RATE_LIMITED" })
   await gateway.call("PUT", `/sources/${source.id}/disable`)
-  expect(await told()).toMatchObject({ error_code: expect.stringMatching(/^(?:RATE_LIMITED|RESOURCE_DISABLED)$/) })
+  expect(await outcome()).toMatchObject({ error_code: expect.stringMatching(/^(?:RATE_LIMITED|RESOURCE_DISABLED)$/) })
   const requests = await gateway.sql("select id from requests where source_id = $1", [source.id])
   expect(requests.length).toBe(1)
   await gateway.call("PATCH", `/sources/${source.id}`, { config: { rate_limit: null } })
-  expect(await told()).toMatchObject({ error_code: "RESOURCE_DISABLED" })
+  expect(await outcome()).toMatchObject({ error_code: "RESOURCE_DISABLED" })
 })

@@ -15,7 +15,7 @@ const event = { message: "hello", id: 7, media_url: "https://93.184.216.34/a.png
 
 const calling = rows.filter(({ standIn }) => standIn !== null).map((row) => [row.type, row] as const)
 
-it.for(calling)("%s: a destination step", async ([type, { accepted }], { api, calls, gateway }) => {
+it.for(calling)("A destination step calls the API of %s", async ([type, { accepted }], { api, calls, gateway }) => {
   api.reset()
   api.reply = answering(accepted)
   const destination = await gateway.destination(configAt(type, api.origin), type)
@@ -34,7 +34,7 @@ const asActions = calling.flatMap(([type, row]) => {
   return provider === undefined ? [] : [[type, row, provider] as const]
 })
 
-it.for(asActions)("%s: an action", async ([type, { accepted }, provider], { api, calls, gateway }) => {
+it.for(asActions)("An action calls the API of %s", async ([type, { accepted }, provider], { api, calls, gateway }) => {
   api.reset()
   api.reply = answering(accepted)
   const { auth, auth_type, ...config } = configAt(type, api.origin) as Body

@@ -12,11 +12,7 @@ const it = gatewayIt.extend("to", ({ gateway, target }) => async (config: object
   return { destination, step: { id: "to_crm", kind: "destination", resource_id: destination.id, ...more } }
 })
 
-it("a step sends what it was given to its destination, and tells by its headers whose it is", async ({
-  gateway,
-  target,
-  to
-}) => {
+it("A destination step sends its inputs with headers that name its run and step", async ({ gateway, target, to }) => {
   target.reply = (response) =>
     void response.writeHead(201, { "content-type": "application/json", "x-one": "1" }).end('{"made":7}')
   const { step } = await to(
@@ -54,7 +50,7 @@ it("a step sends what it was given to its destination, and tells by its headers 
   expect(outputs["0"].output.duration_ms).toBeTypeOf("number")
 })
 
-it("without inputs it passes the trigger's request on, byte for byte, signed as the destination signs", async ({
+it("A destination step without inputs forwards the trigger's request byte for byte and signed", async ({
   gateway,
   target,
   to
@@ -79,7 +75,11 @@ it("without inputs it passes the trigger's request on, byte for byte, signed as 
   expect(headers["webhook-signature"]).toMatch(/^v1,/)
 })
 
-it("a retry carries the same key, and waits as long as the target has asked for", async ({ gateway, target, to }) => {
+it("A retried step repeats its idempotency key and waits as long as the target asks", async ({
+  gateway,
+  target,
+  to
+}) => {
   let asked = 0
   target.reply = (response) => void (asked++ === 0 ? response.writeHead(503, { "retry-after": "1" }) : response).end()
   const { step } = await to({}, { config: { retry: { interval: 60_000, count: 1 } } })
@@ -92,7 +92,7 @@ it("a retry carries the same key, and waits as long as the target has asked for"
   expect((await ended(gateway, run)).row.status).toBe("succeeded")
 })
 
-it("a failure has the code of a failed delivery; of a disabled destination it says so", async ({
+it("A failed step has the error code of a delivery, and a disabled destination is named as such", async ({
   gateway,
   target,
   to
@@ -108,7 +108,7 @@ it("a failure has the code of a failed delivery; of a disabled destination it sa
   expect(target.received.length).toBe(1)
 })
 
-it("a run that was held until what its version names was gone fails by that, and is shown", async ({ gateway, to }) => {
+it("A held run whose destination is gone fails with that error and can still be read", async ({ gateway, to }) => {
   const { destination, step } = await to()
   const { post, workflow } = await begin(gateway, [step], [edge(null, "to_crm")])
   const path = `/workflows/${workflow.id}`
@@ -134,7 +134,11 @@ it("a run that was held until what its version names was gone fails by that, and
   ])
 })
 
-it("for_each sends once for each element, in order, each with a key of its own", async ({ gateway, target, to }) => {
+it("A step with for_each sends once for each item, in order and with separate keys", async ({
+  gateway,
+  target,
+  to
+}) => {
   const { step } = await to(
     {},
     {
@@ -155,7 +159,9 @@ it("for_each sends once for each element, in order, each with a key of its own",
   expect(outputs["0"].output).toMatchObject({ count: 3, items: [{ status: 200 }, { status: 200 }, { status: 200 }] })
 })
 
-it("a mock echoes; a tunnel that nobody holds open is CLI_UNAVAILABLE", async ({ gateway }) => {
+it("A mock destination echoes a step, and a tunnel without a client fails with CLI_UNAVAILABLE", async ({
+  gateway
+}) => {
   const mock = await gateway.destination({}, "MOCK_API")
   const tunnel = await gateway.destination({}, "CLI")
   const { post } = await begin(
@@ -174,7 +180,7 @@ it("a mock echoes; a tunnel that nobody holds open is CLI_UNAVAILABLE", async ({
   expect(row).toMatchObject({ status: "failed", error_code: "CLI_UNAVAILABLE", error_step_id: "tunnel" })
 })
 
-it("the client of a tunnel has as long as the step gives it", async ({ gateway }) => {
+it("A tunnel client has the timeout of the step", async ({ gateway }) => {
   const tunnel = await gateway.destination({}, "CLI")
   const client = new TunnelClient(gateway.origin, tunnel.id, { key: gateway.key })
   await client.greeted()
@@ -186,18 +192,14 @@ it("the client of a tunnel has as long as the step gives it", async ({ gateway }
   client.leave()
 })
 
-it("a long answer fails the step, and is read no further than 1 MiB", async ({ gateway, target, to }) => {
+it("A step with an answer above 1 MiB fails and reads no further", async ({ gateway, target, to }) => {
   target.reply = (response) => void response.writeHead(200).end(Buffer.alloc(2 * 1024 * 1024, "a"))
   const { step } = await to()
   const { post } = await begin(gateway, [step], [edge(null, "to_crm")])
   expect((await ended(gateway, await post())).row).toMatchObject({ error_code: "OUTPUT_TOO_LARGE" })
 })
 
-it("a run goes by the code that its transformation had when it began, with the variables that it has then", async ({
-  gateway,
-  target,
-  to
-}) => {
+it("A run uses its transformation's code from its start and the current variables", async ({ gateway, target, to }) => {
   const code = (said: string) =>
     `addHandler("transform", (request) => ({ ...request, body: { said: "${said}", by: process.env.BY } }))`
   const transformation = (
@@ -233,10 +235,7 @@ it("a run goes by the code that its transformation had when it began, with the v
   expect((await ended(gateway, await post())).outputs["1"].output).toMatchObject({ body: { said: "third" } })
 })
 
-it("what code throws with a secret of the payload in it is told without it, wherever it is told", async ({
-  gateway,
-  to
-}) => {
+it("A secret in an error of a transformation is masked wherever the error is shown", async ({ gateway, to }) => {
   const planted = new Planted()
   const password = planted.plant("password")
   // What is secret in the second step alone may be seen in the request.
@@ -297,11 +296,7 @@ it("what code throws with a secret of the payload in it is told without it, wher
   expect(planted.in(await gateway.logged())).toEqual([])
 })
 
-it("what waits for a paced destination waits for its turn beside the destination's events", async ({
-  gateway,
-  target,
-  to
-}) => {
+it("Steps and events of a destination share its rate limit", async ({ gateway, target, to }) => {
   const { destination, step } = await to({ rate_limit: 2, rate_limit_period: "second" })
   const { post, source } = await begin(gateway, [step], [edge(null, "to_crm")])
   await gateway.connection(source as never, destination)

@@ -77,13 +77,13 @@ const through = async (gateway: Gateway, target: Target, template: Template) => 
   return { bindings, request_id: String(request_id) }
 }
 
-it("every template has what is expected of it", () => {
+it("Every template has an expected result", () => {
   expect(Object.keys(expected)).toEqual(templates.map(({ key }) => key))
 })
 
 for (const template of templates) {
   const { received, refuses, waits } = expected[template.key] ?? { received: [] }
-  it(`${template.key} does what it says by a webhook`, async ({ gateway, target }) => {
+  it(`The template ${template.key} works as described with a webhook`, async ({ gateway, target }) => {
     const { bindings, request_id } = await through(gateway, target, template)
     const run = await gateway.eventually("the run has ended, or waits", async () => {
       const [row] = await gateway.sql(

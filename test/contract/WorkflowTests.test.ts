@@ -18,9 +18,7 @@ const tried = (gateway: Gateway, path: string, body: object): Promise<Body> =>
     return answer.body
   })
 
-it("is tried on the last request of its source, or on one that is named; people see it without its secrets", async ({
-  gateway
-}) => {
+it("A workflow is tested with the last or a given request, and people see it without secrets", async ({ gateway }) => {
   const source = await gateway.source()
   const post = async (body: object) => {
     const answer = await request(gateway.port, {
@@ -85,7 +83,7 @@ it("is tried on the last request of its source, or on one that is named; people 
   expect(runs).toBe(1)
 })
 
-it("a transformation runs in the sandbox, dry or not, and its failure is the step's", async ({ gateway }) => {
+it("A workflow test runs transformations in the sandbox, and their failure fails the step", async ({ gateway }) => {
   const handler = (body: string) => `addHandler("transform", (request) => { ${body}; return request })`
   const make = (code: string) =>
     gateway.api("POST", "/transformations", { name: gateway.name("transformation"), code, env: {} })
@@ -104,10 +102,7 @@ it("a transformation runs in the sandbox, dry or not, and its failure is the ste
   expect(failed).toMatchObject({ status: "failed", error_code: "RUNTIME_ERROR", error_step_id: "code" })
 })
 
-it("live, it really sends: once, with the headers of a run, and nothing of it is stored", async ({
-  gateway,
-  target
-}) => {
+it("A live test sends once with the headers of a run and stores nothing", async ({ gateway, target }) => {
   let asked = 0
   target.reply = (response) =>
     void response.writeHead(asked++ === 0 ? 503 : 201, { "content-type": "application/json" }).end('{"made":7}')

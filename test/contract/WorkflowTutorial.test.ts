@@ -34,7 +34,7 @@ const it = gatewayIt.extend("folder", async ({}, { onCleanup }) => {
 })
 
 it(
-  "the page leads from a template to a run that failed and was tried again",
+  "The tutorial leads from a template to a run that failed and was retried",
   { timeout: 4 * patience },
   async ({ folder, gateway }) => {
     await carryOut("tutorial-workflow.md", folder, gateway)
@@ -50,7 +50,7 @@ it(
   }
 )
 
-it("the page of actions saves one", { timeout: 4 * patience }, async ({ folder, gateway }) => {
+it("The actions page saves an action", { timeout: 4 * patience }, async ({ folder, gateway }) => {
   await carryOut("actions.md", folder, gateway)
   const { models } = (await gateway.call("GET", "/actions")).body
   expect(models).toMatchObject([{ name: "Post to ledger", config: { credentials_configured: true } }])

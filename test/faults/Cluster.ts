@@ -4,7 +4,7 @@ import { embedded, type Postgres, standalone } from "./Postgres.ts"
 import { now, sleep } from "../support/Waiting.ts"
 
 /**
- * `cluster`: one edge process with the doors and two runners on a PostgreSQL of its own. `single`: one process that does
+ * `cluster`: one edge process with the ingress and two runners on a PostgreSQL of its own. `single`: one process that does
  * everything, with the PostgreSQL that it brings along.
  */
 export type Topology = "cluster" | "single"
@@ -62,7 +62,7 @@ export class Cluster {
     return pid
   }
 
-  /** What has ended without having been told to, since this was asked last. */
+  /** The processes that have ended by themselves since the last call. */
   takeEnds(): ReadonlyArray<string> {
     return [...this.#processes.values()].flatMap((process) => process.takeEnds())
   }

@@ -28,7 +28,7 @@ export interface Course {
 
 export interface Crash {
   readonly at: number
-  /** The ports that it delivered from; null where that cannot be told. */
+  /** The ports that it delivered from; null if unknown. */
   readonly ports: ReadonlySet<number> | null
 }
 
@@ -39,7 +39,7 @@ export interface Mended {
 /** A process that stood still for longer than its lease, and went on. */
 export interface Thawed {
   readonly at: number
-  /** The ports it has delivered from, before and since; null where that cannot be told. */
+  /** The ports it has delivered from, before and since; null if unknown. */
   readonly ports: ReadonlySet<number> | null
 }
 
@@ -48,7 +48,7 @@ export interface Fault {
   readonly name: string
   readonly topology: Topology
   /** Whether senders must not notice. */
-  readonly doorsStayUp: boolean
+  readonly ingressStaysUp: boolean
   readonly inflict: (stage: Stage) => Promise<Course>
 }
 
@@ -90,7 +90,7 @@ const startAgain = (cluster: Cluster, name: ProcessName) => async (): Promise<Me
 const nothing: Fault = {
   name: "nothing",
   topology: "cluster",
-  doorsStayUp: true,
+  ingressStaysUp: true,
   inflict: async () => {
     const at = now()
     await sleep(holdMs)
@@ -101,7 +101,7 @@ const nothing: Fault = {
 const killRunner = (name: ProcessName): Fault => ({
   name: `SIGKILL ${name}`,
   topology: "cluster",
-  doorsStayUp: true,
+  ingressStaysUp: true,
   inflict: async (stage) => {
     const crashed = await crash(stage, name)
     return {
@@ -117,7 +117,7 @@ const killRunner = (name: ProcessName): Fault => ({
 const stopRunner = (name: ProcessName): Fault => ({
   name: `SIGTERM ${name}`,
   topology: "cluster",
-  doorsStayUp: true,
+  ingressStaysUp: true,
   inflict: async ({ cluster }) => {
     const at = now()
     await cluster.stop(name)
@@ -133,7 +133,7 @@ const stopRunner = (name: ProcessName): Fault => ({
 const rollingRestart: Fault = {
   name: "rolling restart of the runners",
   topology: "cluster",
-  doorsStayUp: true,
+  ingressStaysUp: true,
   inflict: async ({ cluster }) => {
     const at = now()
     for (const name of ["runner-1", "runner-2"] as const) {
@@ -148,7 +148,7 @@ const rollingRestart: Fault = {
 const freezeRunner = (name: ProcessName, frozenMs: number): Fault => ({
   name: `SIGSTOP ${name} for ${frozenMs / 1000} s`,
   topology: "cluster",
-  doorsStayUp: true,
+  ingressStaysUp: true,
   inflict: async (stage) => {
     const { cluster, target } = stage
     const at = now()
@@ -179,7 +179,7 @@ const freezeRunner = (name: ProcessName, frozenMs: number): Fault => ({
 const pauseRunner = (name: ProcessName, frozenMs: number): Fault => ({
   name: `SIGSTOP ${name} for ${frozenMs / 1000} s`,
   topology: "cluster",
-  doorsStayUp: true,
+  ingressStaysUp: true,
   inflict: async ({ cluster }) => {
     const at = now()
     cluster.freeze(name)
@@ -192,7 +192,7 @@ const pauseRunner = (name: ProcessName, frozenMs: number): Fault => ({
 const killBothRunners: Fault = {
   name: "SIGKILL both runners, start them again",
   topology: "cluster",
-  doorsStayUp: true,
+  ingressStaysUp: true,
   inflict: async (stage) => {
     const crashed = await crash(stage, "runner-1", "runner-2")
     await stage.cluster.startAll()
@@ -200,10 +200,10 @@ const killBothRunners: Fault = {
   }
 }
 
-const onlyDoors: Fault = {
-  name: "only doors for 6 s",
+const onlyIngress: Fault = {
+  name: "only ingress for 6 s",
   topology: "cluster",
-  doorsStayUp: true,
+  ingressStaysUp: true,
   inflict: async (stage) => {
     const crashed = await crash(stage, "runner-1", "runner-2")
     await sleep(6_000)
@@ -217,7 +217,7 @@ const onlyDoors: Fault = {
 const pauseAndKill: Fault = {
   name: "all connections paused for 4 s, SIGKILL runner-1 amid it",
   topology: "cluster",
-  doorsStayUp: true,
+  ingressStaysUp: true,
   inflict: async (stage) => {
     const { cluster, routes } = stage
     const all = routes.flatMap(({ connections }) => connections)
@@ -242,7 +242,7 @@ const pauseAndKill: Fault = {
 const killEdge: Fault = {
   name: "SIGKILL edge",
   topology: "cluster",
-  doorsStayUp: false,
+  ingressStaysUp: false,
   inflict: async ({ cluster }) => {
     await cluster.kill("edge")
     await cluster.startAll()
@@ -253,7 +253,7 @@ const killEdge: Fault = {
 const killPostgres = (topology: Topology): Fault => ({
   name: topology === "single" ? "SIGKILL the embedded PostgreSQL" : "SIGKILL PostgreSQL",
   topology,
-  doorsStayUp: false,
+  ingressStaysUp: false,
   inflict: async ({ cluster }) => {
     cluster.postgres.kill()
     return { recoverableAt: await cluster.postgres.back(), limitMs: takeOverMs, ...quiet }
@@ -263,7 +263,7 @@ const killPostgres = (topology: Topology): Fault => ({
 const postgresDown = (topology: Topology, downMs: number): Fault => ({
   name: `${topology === "single" ? "the embedded PostgreSQL" : "PostgreSQL"} down for ${downMs / 1000} s`,
   topology,
-  doorsStayUp: false,
+  ingressStaysUp: false,
   inflict: async ({ cluster }) => {
     await cluster.keepPostgresDown(downMs)
     return { recoverableAt: await cluster.postgres.back(), limitMs: takeOverMs, ...quiet }
@@ -273,7 +273,7 @@ const postgresDown = (topology: Topology, downMs: number): Fault => ({
 const terminateBackends: Fault = {
   name: "pg_terminate_backend in a loop for 5 s",
   topology: "cluster",
-  doorsStayUp: false,
+  ingressStaysUp: false,
   inflict: async ({ cluster }) => {
     await cluster.terminateBackends(5_000)
     return { recoverableAt: now(), limitMs: takeOverMs, ...quiet }
@@ -283,7 +283,7 @@ const terminateBackends: Fault = {
 const terminateAndKill: Fault = {
   name: "pg_terminate_backend for 3 s, SIGKILL runner-1 amid it",
   topology: "cluster",
-  doorsStayUp: false,
+  ingressStaysUp: false,
   inflict: async (stage) => {
     const terminating = stage.cluster.terminateBackends(3_000)
     await sleep(1_000)
@@ -303,7 +303,7 @@ const terminateAndKill: Fault = {
 const badTarget = (behaviour: Behaviour): Fault => ({
   name: `targets that ${wrongs[behaviour]} for ${holdMs / 1000} s`,
   topology: "cluster",
-  doorsStayUp: true,
+  ingressStaysUp: true,
   inflict: async ({ target }) => {
     const at = now()
     const disturbed = ["plain-1", "steady-1", "flaky-4", "paced-1"]
@@ -335,7 +335,7 @@ const wrongs: Record<Behaviour, string> = {
 const killWhileFailing: Fault = {
   name: "SIGKILL runner-2 while all targets fail",
   topology: "cluster",
-  doorsStayUp: true,
+  ingressStaysUp: true,
   inflict: async (stage) => {
     const { cluster, target } = stage
     const failing = ["steady-1", "steady-2", "steady-3", "flaky-1", "flaky-2", "flaky-3", "flaky-4", "delayed-1"]
@@ -357,7 +357,7 @@ const killWhileFailing: Fault = {
 const killAll: Fault = {
   name: "SIGKILL the only process",
   topology: "single",
-  doorsStayUp: false,
+  ingressStaysUp: false,
   inflict: async (stage) => {
     const crashed = await crash(stage, "all")
     await stage.cluster.startAll()
@@ -368,7 +368,7 @@ const killAll: Fault = {
 const killAllAgainAndAgain: Fault = {
   name: "SIGKILL the only process three times",
   topology: "single",
-  doorsStayUp: false,
+  ingressStaysUp: false,
   inflict: async (stage) => {
     const { cluster, target } = stage
     const crashes: Array<Crash> = []
@@ -385,7 +385,7 @@ const killAllAgainAndAgain: Fault = {
 const stopAll: Fault = {
   name: "SIGTERM the only process",
   topology: "single",
-  doorsStayUp: false,
+  ingressStaysUp: false,
   inflict: async ({ cluster }) => {
     await cluster.stop("all")
     const startedAt = now()
@@ -397,7 +397,7 @@ const stopAll: Fault = {
 const freezeAll: Fault = {
   name: "SIGSTOP the only process for 6 s",
   topology: "single",
-  doorsStayUp: false,
+  ingressStaysUp: false,
   inflict: async ({ cluster }) => {
     cluster.freeze("all")
     await sleep(6_000)
@@ -420,7 +420,7 @@ export const allFaults: ReadonlyArray<Fault> = [
   postgresDown("cluster", 6_000),
   terminateBackends,
   terminateAndKill,
-  onlyDoors,
+  onlyIngress,
   pauseAndKill,
   killBothRunners,
   killEdge,

@@ -1,8 +1,8 @@
 /** What the gateway promises, as far as these tests look at it. */
 export type Promised =
   | "an acknowledged request is stored"
-  | "senders are told 2xx, or 503 with Retry-After"
-  | "doors do not depend on runners"
+  | "senders get 2xx, or 503 with Retry-After"
+  | "ingress does not depend on runners"
   | "one request, one event per connection"
   | "one event of a group"
   | "nothing is ignored without its rule"
@@ -22,7 +22,7 @@ export type Promised =
   | "one bad target costs the others nothing"
   | "counts are exact"
   | "a bulk retry makes one event of each"
-  | "operators are answered, or told 503"
+  | "operators get an answer, or 503"
   | "a process ends by SIGTERM"
   | "a process does not end by itself"
   | "the harness could do its part"

@@ -2,7 +2,7 @@ import { Pool } from "undici"
 import type { Kind, Route } from "./Routes.ts"
 import { now, waitUntil } from "../support/Waiting.ts"
 
-/** A request of the load, and what its sender was told. */
+/** A request of the load, and how it was answered. */
 export interface Sent {
   /** Its number, which is in its body. */
   readonly n: number
@@ -29,7 +29,7 @@ const tickMs = 10
 
 /**
  * Senders that post at a constant rate, whether or not they are answered, over all sources in turn. They do not repeat what
- * is refused: what matters here is what they were told.
+ * is refused: what matters here is how they are answered.
  */
 export class Load {
   sent: Array<Sent> = []

@@ -73,7 +73,7 @@ export class Operations {
     }
   }
 
-  /** While processes and databases are killed a call may be broken off, or told to come again. */
+  /** While processes and databases are killed a call may be broken off or answered with 503. */
   async #ask(call: () => Promise<unknown>): Promise<void> {
     try {
       await call()
@@ -107,8 +107,8 @@ export const check = async (
   operations: Operations,
   { paused = false, since }: { readonly paused?: boolean | undefined; readonly since: number }
 ): Promise<number> => {
-  for (const refusal of operations.refusals) findings.broke("operators are answered, or told 503", refusal)
-  if (operations.answered === 0) findings.broke("operators are answered, or told 503", "no call was answered")
+  for (const refusal of operations.refusals) findings.broke("operators get an answer, or 503", refusal)
+  if (operations.answered === 0) findings.broke("operators get an answer, or 503", "no call was answered")
   const rows = await postgres.query(
     `select o.id, o.status, o.total_count::int4 as total, o.queued_count::int4 as queued, o.failed_count::int4 as failed,
       (select count(*)::int4 from events e where e.retry_operation_id = o.id and e.id >= $2) as made,

@@ -143,7 +143,7 @@ export const describeWaiting = async (postgres: Postgres): Promise<string> => {
   return JSON.stringify(rows)
 }
 
-/** Every sender was told the truth: what was acknowledged is stored, as it was sent. */
+/** Every acknowledged request is stored as it was sent. */
 export const checkSenders = (findings: Findings, sent: ReadonlyArray<Sent>, records: Records): void => {
   for (const one of sent) {
     if (one.requestId !== null) {
@@ -153,7 +153,7 @@ export const checkSenders = (findings: Findings, sent: ReadonlyArray<Sent>, reco
       }
     } else if (one.status !== null && (one.status !== 503 || one.retryAfter === null)) {
       findings.broke(
-        "senders are told 2xx, or 503 with Retry-After",
+        "senders get 2xx, or 503 with Retry-After",
         `request ${one.n}: ${one.status}, Retry-After ${one.retryAfter}, ${one.failure}`
       )
     }
@@ -361,15 +361,15 @@ export const checkOrder = (
       const request = records.requests.get(event.requestId)
       const seen = byEvent.get(event.id)
       if (event.connectionId !== id || request === undefined || seen === undefined) continue
-      const told = sentOf.get(event.requestId)
+      const outcome = sentOf.get(event.requestId)
       const last = order === "block" ? Math.max(...seen.map(({ attempt }) => attempt)) : 1
       const line = lines.get(request.line) ?? []
       lines.set(request.line, line)
       line.push({
         eventId: event.id,
-        // What nobody was told of may stand anywhere.
-        sentAt: told?.sentAt ?? Number.NEGATIVE_INFINITY,
-        answeredAt: told?.answeredAt ?? Number.POSITIVE_INFINITY,
+        // A request without an answer may be at any place in the order.
+        sentAt: outcome?.sentAt ?? Number.NEGATIVE_INFINITY,
+        answeredAt: outcome?.answeredAt ?? Number.POSITIVE_INFINITY,
         begunAt: Math.min(...seen.map(({ at }) => at)),
         overAt: seen.find(({ attempt }) => attempt === last)?.endedAt ?? 0
       })
@@ -447,7 +447,7 @@ const eventKeys = "(connection_id), (source_id), (destination_id), (source_id ||
  */
 export const checkCounts = async (findings: Findings, postgres: Postgres): Promise<void> => {
   const rows = await postgres.query(`
-    with told as (
+    with stored as (
       select key_id, measure, sum(count)::int8 as n from counted where measure <> 'run_ms' group by 1, 2
     ), actual as (
       select k.key_id, status as measure, count(*) as n
@@ -468,9 +468,9 @@ export const checkCounts = async (findings: Findings, postgres: Postgres): Promi
       union all select k.key_id, 'run_' || status, count(*) from workflow_runs
         cross join lateral (values (workflow_id), (team_id)) as k (key_id) where finished_at is not null group by 1, 2
     )
-    select key_id, measure, coalesce(told.n, 0)::int4 as counted, coalesce(actual.n, 0)::int4 as actual
-    from told full join actual using (key_id, measure)
-    where coalesce(told.n, 0) <> coalesce(actual.n, 0)`)
+    select key_id, measure, coalesce(stored.n, 0)::int4 as counted, coalesce(actual.n, 0)::int4 as actual
+    from stored full join actual using (key_id, measure)
+    where coalesce(stored.n, 0) <> coalesce(actual.n, 0)`)
   for (const row of rows) {
     findings.broke(
       "counts are exact",

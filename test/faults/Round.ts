@@ -111,7 +111,7 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
         ? 0
         : await Operators.check(findings, cluster.postgres, operations, { since: beganAt - 5, paused: course.paused })
     const repetition = checkDuplicates(findings, course, mended, Oracle.duplicatesOf(arrivals))
-    if (fault.doorsStayUp) checkDoors(findings, load.sent)
+    if (fault.ingressStaysUp) checkIngress(findings, load.sent)
     const deliveryGapMs = checkGaps(findings, course, undisturbed, arrivals, loadEndedAt, world.slack)
     return {
       fault,
@@ -227,11 +227,11 @@ const checkDuplicates = (
   return { repeated, unexplained: duplicates.length - repeated }
 }
 
-const checkDoors = (findings: Findings, sent: ReadonlyArray<Sent>): void => {
+const checkIngress = (findings: Findings, sent: ReadonlyArray<Sent>): void => {
   for (const one of sent) {
     if (one.requestId === null) {
       findings.broke(
-        "doors do not depend on runners",
+        "ingress does not depend on runners",
         `request ${one.n} at ${Oracle.time(one.sentAt)}: ${one.status} ${one.failure}`
       )
     }

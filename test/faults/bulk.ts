@@ -28,12 +28,12 @@ const folder = await Effect.runPromise(temporaryFolder.pipe(Scope.provide(scope)
 const postgres = await standalone(folder)
 const live = await Target.start()
 const target = await CountingTarget.start()
-const gateways = await Gateways.start(folder, postgres.url, { a: "runner", b: "runner", door: "edge" })
+const gateways = await Gateways.start(folder, postgres.url, { a: "runner", b: "runner", edge: "edge" })
 
 const route = async (name: string, origin: string) => {
-  const source = await gateways.api("door", "POST", "/sources", { name })
-  const destination = await gateways.api("door", "POST", "/destinations", { name, config: { url: origin } })
-  const connection = await gateways.api("door", "POST", "/connections", {
+  const source = await gateways.api("edge", "POST", "/sources", { name })
+  const destination = await gateways.api("edge", "POST", "/destinations", { name, config: { url: origin } })
+  const connection = await gateways.api("edge", "POST", "/connections", {
     name,
     source_id: source.id,
     destination_id: destination.id
@@ -76,7 +76,7 @@ const sending = async (source: string): Promise<void> => {
   for (let n = 0; !state.isOver; n++) {
     const wait = began + (n * 1_000) / rate - now()
     if (wait > 0) await sleep(wait)
-    gateways.call("door", "POST", `/e/${source}`, { body: String(now()) }).then(
+    gateways.call("edge", "POST", `/e/${source}`, { body: String(now()) }).then(
       ({ status }) => status === 200 && accepted++,
       () => {}
     )
@@ -121,7 +121,7 @@ try {
     await sleep(secondsAlone * 1_000)
     const began = now()
     alone.push([before, began])
-    const { id } = await gateways.api("door", "POST", "/events/bulk_operations", {
+    const { id } = await gateways.api("edge", "POST", "/events/bulk_operations", {
       source_id: source,
       status: "FAILED"
     })

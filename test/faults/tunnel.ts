@@ -21,7 +21,7 @@ const patienceMs = 300_000
 const scope = Scope.makeUnsafe()
 const folder = await Effect.runPromise(temporaryFolder.pipe(Scope.provide(scope)))
 const postgres = await standalone(folder)
-const gateways = await Gateways.start(folder, postgres.url, { a: "runner", b: "runner", door: "edge" })
+const gateways = await Gateways.start(folder, postgres.url, { a: "runner", b: "runner", edge: "edge" })
 const startedAt = now()
 const progress = (line: string) => process.stderr.write(`${((now() - startedAt) / 1_000).toFixed(0)} s: ${line}\n`)
 
@@ -68,16 +68,16 @@ const killing = async (): Promise<void> => {
 
 try {
   await waitUntil("both runners hold shards", async () => (await gateways.readiness("b")).shards > 0)
-  const source = await gateways.api("door", "POST", "/sources", { name: "sender" })
-  const destination = await gateways.api("door", "POST", "/destinations", { name: "laptop", type: "CLI" })
-  await gateways.api("door", "POST", "/connections", {
+  const source = await gateways.api("edge", "POST", "/sources", { name: "sender" })
+  const destination = await gateways.api("edge", "POST", "/destinations", { name: "laptop", type: "CLI" })
+  await gateways.api("edge", "POST", "/connections", {
     name: "to the laptop",
     source_id: source.id,
     destination_id: destination.id
   })
   const { port } = app.address() as AddressInfo
   const tunnel = openTunnel({
-    baseUrl: gateways.process("door").origin,
+    baseUrl: gateways.process("edge").origin,
     key: "gwk_cluster_test_key",
     destinationId: destination.id,
     localUrl: `http://127.0.0.1:${port}`,
@@ -93,7 +93,7 @@ try {
   for (let n = 0; n < events; n++) {
     const wait = began + (n * 1_000) / rate - now()
     if (wait > 0) await sleep(wait)
-    sending.push(gateways.call("door", "POST", `/e/${source.id}/${n}`, { body: "{}" }).then(({ status }) => status))
+    sending.push(gateways.call("edge", "POST", `/e/${source.id}/${n}`, { body: "{}" }).then(({ status }) => status))
   }
   const statuses = await Promise.all(sending)
   const refused = statuses.filter((status) => status !== 200).length

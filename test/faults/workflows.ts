@@ -29,13 +29,13 @@ const lateMs = 2_500
 /** A shard is with its new owner so long after a kill or a return, at the latest. */
 const movedWithinMs = 8_000
 
-type Name = "a" | "b" | "door"
+type Name = "a" | "b" | "edge"
 
 const scope = Scope.makeUnsafe()
 const folder = await Effect.runPromise(temporaryFolder.pipe(Scope.provide(scope)))
 const postgres = await standalone(folder)
 const target = await Seven.echoing(answersWithinMs)
-const gateways = await Gateways.start<Name>(folder, postgres.url, { a: "runner", b: "runner", door: "edge" })
+const gateways = await Gateways.start<Name>(folder, postgres.url, { a: "runner", b: "runner", edge: "edge" })
 const startedAt = now()
 const progress = (line: string) => process.stderr.write(`${((now() - startedAt) / 1_000).toFixed(0)} s: ${line}\n`)
 
@@ -48,12 +48,12 @@ const killing = async (): Promise<void> => {
   const { least, most } = betweenKillsMs
   while (state.isSending) {
     await sleep(least + Math.random() * (most - least))
-    const name: Name = Math.random() < 0.2 ? "door" : Math.random() < 0.5 ? "a" : "b"
+    const name: Name = Math.random() < 0.2 ? "edge" : Math.random() < 0.5 ? "a" : "b"
     await gateways.process(name).end("SIGKILL")
     kills.push({ name, at: now() })
     progress(`${name} is killed`)
     await gateways.process(name).start()
-    if (name !== "door") returns.push(now())
+    if (name !== "edge") returns.push(now())
   }
 }
 
@@ -71,7 +71,7 @@ const faultsOf = (
   const begun = Math.min(...requests.map(({ at }) => at))
   const over = Math.max(...[...run.ended.values()].map(({ at }) => at))
   // A kill, and the return that follows it, each may have found the step under way: its shard moves within seconds.
-  const moved = [...kills.flatMap(({ at, name }) => (name === "door" ? [] : [at])), ...returns]
+  const moved = [...kills.flatMap(({ at, name }) => (name === "edge" ? [] : [at])), ...returns]
   const disturbances = moved.filter((at) => at > begun - movedWithinMs && at < over + 1_000).length
   for (const [step, times] of Object.entries(Seven.usual)) {
     const those = requests.filter((received) => Seven.stepOf(received) === step)
@@ -92,7 +92,7 @@ try {
   for (let n = 0; n < workflows; n++) {
     made.push(
       await Seven.create(
-        (list, body) => gateways.api("door", "POST", list, body) as Promise<{ id: string }>,
+        (list, body) => gateways.api("edge", "POST", list, body) as Promise<{ id: string }>,
         `orders-${n}`,
         target.origin
       )
@@ -100,7 +100,7 @@ try {
   }
   const send = async (n: number, token: string): Promise<string | null> => {
     try {
-      const { body, status } = await gateways.call("door", "POST", `/e/${made[n % workflows]!.source}`, {
+      const { body, status } = await gateways.call("edge", "POST", `/e/${made[n % workflows]!.source}`, {
         headers: { "content-type": "application/json" },
         body: Seven.bodyOf(token)
       })
@@ -127,7 +127,7 @@ try {
   const acknowledged = new Map<string, string>()
   const began = now()
   const sending: Array<Promise<void>> = []
-  // What a door that was killed has not acknowledged does not count.
+  // What a killed edge process has not acknowledged does not count.
   for (let n = 0; acknowledged.size < runs && now() - began < longestSendingMs; n++) {
     const wait = began + (n * 1_000) / rate - now()
     if (wait > 0) await sleep(wait)

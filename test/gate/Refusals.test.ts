@@ -74,14 +74,14 @@ describe("npm run check", () => {
   beforeAll(() => copy([...settings, "packages/model", "packages/runtime", "packages/json", "packages/interpolation"]))
   afterAll(remove)
 
-  it("passes what is sound", patience, () => sound("check"))
+  it("The check passes for sound code", patience, () => sound("check"))
 
-  it("refuses a type error", patience, async () => {
+  it("The check refuses a type error", patience, async () => {
     const output = await refusal(["check"], "packages/interpolation/src/Bad.ts", ['export const count: number = "one"'])
     expect(output).toMatch(/Bad\.ts.*TS2322/)
   })
 
-  it("refuses a lint error", patience, async () => {
+  it("The check refuses a lint error", patience, async () => {
     const output = await refusal(["check"], "packages/interpolation/src/Bad.ts", [
       'const later = async (): Promise<string> => "later"',
       "",
@@ -92,21 +92,21 @@ describe("npm run check", () => {
     expect(output).toMatch(/no-floating-promises[\s\S]*Bad\.ts/)
   })
 
-  it("refuses what is formatted differently", patience, async () => {
+  it("The check refuses code in another format", patience, async () => {
     const output = await refusal(["check"], "packages/interpolation/src/Bad.ts", ["export const count = 'one';"])
     expect(output).toMatch(/Bad\.ts[\s\S]*Format issues found/)
   })
 })
 
-describe("the architecture's suite", () => {
+describe("Architecture suite", () => {
   const architecture = ["test", "test/architecture"]
 
   beforeAll(() => copy([...settings, "apps", "packages", "test"]))
   afterAll(remove)
 
-  it("passes what is sound", patience, () => sound(...architecture))
+  it("The architecture suite passes for sound code", patience, () => sound(...architecture))
 
-  it("refuses an import that the layers do not allow", patience, async () => {
+  it("The architecture suite refuses an import that the layers do not allow", patience, async () => {
     const output = await refusal(architecture, "packages/storage/src/Bad.ts", [
       'export { ConnectionEntity } from "@tidegate/entities/Connection/ConnectionProtocol"'
     ])
@@ -115,7 +115,7 @@ describe("the architecture's suite", () => {
     )
   })
 
-  it("refuses SQL outside of storage", patience, async () => {
+  it("The architecture suite refuses SQL outside of the storage package", patience, async () => {
     const output = await refusal(architecture, "packages/ingress/src/Bad.ts", [
       'import { SqlClient } from "effect/sql"',
       'import { Effect } from "effect"',
@@ -125,7 +125,7 @@ describe("the architecture's suite", () => {
     expect(output).toContain("packages/ingress/src/Bad.ts has a statement")
   })
 
-  it("refuses a module that is not exported", patience, async () => {
+  it("The architecture suite refuses a module that is not exported", patience, async () => {
     const output = await refusal(architecture, "packages/ingress/src/Bad.ts", [
       'export { strikes } from "@tidegate/verification/Credentials"'
     ])

@@ -92,7 +92,7 @@ const providerOf = (provider: Provider): ReadonlyArray<string> => [
     : provider.actions.flatMap(actionOf))
 ]
 
-it("docs/action-reference.md, which -u writes, is the catalog", async () => {
+it("The page docs/action-reference.md, which -u writes, matches the catalog", async () => {
   const text = await page([
     "# All actions",
     "[Actions](actions.md) explains how actions are called and saved, and how they get credentials. This page is generated from the catalog.",

@@ -14,7 +14,7 @@ const settingsOf = ({ settings }: Connector): string =>
     .join(" ")
 
 /** A target's failure: its status, and the target's own error code if the status is not enough. */
-const told = ({ body = "", code: error, final, status }: Failing): string => {
+const textOf = ({ body = "", code: error, final, status }: Failing): string => {
   const word = /<Code>(\w+)<\/Code>|"error":"(\w+)"|"code":(\d+)/.exec(body)?.slice(1).find(Boolean)
   return `${status}${word === undefined ? "" : ` ${word}`}: ${error === "BAD_RESPONSE" ? "" : `${error}, `}${final ? "final" : "again"}`
 }
@@ -29,7 +29,7 @@ const names = {
 const failuresOf = (type: string): ReadonlyArray<string> => {
   const { failures } = rowOf(type)
   return (Object.keys(names) as ReadonlyArray<keyof typeof names>).map((kind) =>
-    failures === null ? "its own suite" : failures[kind].map(told).join("; ") || "none"
+    failures === null ? "its own suite" : failures[kind].map(textOf).join("; ") || "none"
   )
 }
 

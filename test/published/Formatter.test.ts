@@ -51,7 +51,7 @@ const textOf = (operation: Operation): ReadonlyArray<string> => {
   ]
 }
 
-it("docs/formatter-operations.md, which -u writes, is the catalog", async () => {
+it("The page docs/formatter-operations.md, which -u writes, matches the catalog", async () => {
   const text = await page([
     "# Formatter operations",
     "[The formatter](formatter.md) explains how operations are used, and describes formulas and dates. This page is generated from the catalog.",

@@ -34,7 +34,7 @@ const isMissing = (page: string, link: string): boolean => {
   return heading !== undefined && target.endsWith(".md") && !headingsOf(target).has(heading)
 }
 
-it("every link between pages leads to a page and a heading that exist", () => {
+it("Every link between pages leads to an existing page and heading", () => {
   const links = pages.flatMap((page) =>
     [...textOf(page).matchAll(/\]\(([^)\s]+)\)/g)]
       .map(([, link]) => link!)

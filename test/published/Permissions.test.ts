@@ -39,7 +39,7 @@ const groups = Object.values(Api.groups).map(({ endpoints, identifier }) => {
   return { name: identifier, rows }
 })
 
-it("docs/permissions.md, which -u writes, is what is said of every operation", async () => {
+it("The page docs/permissions.md, which -u writes, matches the permissions of every operation", async () => {
   const text = await page([
     "# Who may call what",
     [

@@ -19,25 +19,25 @@ const docs = join(root, "docs")
 
 const titlesOf = (file: string): ReadonlySet<string> => titlesIn(readFileSync(join(root, file), "utf8"))
 
-describe("the reference, which -u writes,", () => {
-  it.each(tags.map((tag) => [fileOf(tag.name), tag] as const))("has docs/api/%s as it is here", async (file, tag) => {
+describe("API reference, which -u writes", () => {
+  it.each(tags.map((tag) => [fileOf(tag.name), tag] as const))("The page docs/api/%s is current", async (file, tag) => {
     await expect(await referencePage(tag)).toMatchFileSnapshot(join(docs, "api", file))
   })
 
-  it("has no other pages, and no other introductions", () => {
+  it("The API reference has no other pages and no other introductions", () => {
     expect(readdirSync(join(docs, "api")).toSorted()).toEqual(tags.map(({ name }) => fileOf(name)).toSorted())
     expect(Object.keys(introductions).toSorted()).toEqual(tags.map(({ name }) => name).toSorted())
   })
 })
 
-describe("the list of what is proven", () => {
-  it("has every operation, and no other", () => {
+describe("List of proofs", () => {
+  it("The list of proofs has every operation and no other", () => {
     const built = sections.flatMap(endpointsOf).filter(({ proof }) => !("missing" in proof))
     const there = operations.map(({ method, path }) => `${method} ${path}`)
     expect(built.map(({ what }) => what).toSorted()).toEqual(there.toSorted())
   })
 
-  it("says of what is not built that it is not, and of nothing else", () => {
+  it("The list of proofs marks exactly the operations that are not built", () => {
     const absent = sections.flatMap(endpointsOf).filter(({ proof }) => "missing" in proof)
     const wrong = absent.filter(({ what }) => {
       const [method = "", path = ""] = what.split(" ")
@@ -46,14 +46,14 @@ describe("the list of what is proven", () => {
     expect(wrong).toEqual([])
   })
 
-  it("has every member of what is sent and answered, and no other", () => {
+  it("The list of proofs has every member of requests and answers, and no other", () => {
     const named = sections.flatMap(({ fields }) => Object.keys(fields).flatMap((names) => names.split(" ")))
     expect(named.toSorted()).toEqual([...components.keys()].toSorted())
     expect(allFacts.filter(({ proof }) => proof === null).map(({ what }) => what)).toEqual([])
     expect(sections.flatMap(idleFields)).toEqual([])
   })
 
-  it("names tests that there are", () => {
+  it("The list of proofs names only existing tests", () => {
     const proofs = new Map(
       allFacts.flatMap(({ proof }) =>
         proof !== null && "test" in proof ? [[`${proof.file}: ${proof.test}`, proof] as const] : []
@@ -63,7 +63,7 @@ describe("the list of what is proven", () => {
     expect(unknown).toEqual([])
   })
 
-  it("is written whole where git ignores it, a line for each fact", () => {
+  it("The full list of proofs is written to an ignored file with one line for each fact", () => {
     const text = wholeList()
     mkdirSync(dirname(join(root, listFile)), { recursive: true })
     writeFileSync(join(root, listFile), `# What is proven\n\n${text}\n`)
@@ -73,12 +73,12 @@ describe("the list of what is proven", () => {
     expect(facts).toHaveLength(allFacts.length)
   })
 
-  it("is counted in docs/coverage.md, which -u writes", async () => {
+  it("The page docs/coverage.md, which -u writes, counts the list of proofs", async () => {
     await expect(await coveragePage()).toMatchFileSnapshot(join(docs, "coverage.md"))
   })
 })
 
-it("packages/client/openapi.json, which -u writes, is the document of the contract", async () => {
+it("The file packages/client/openapi.json, which -u writes, is the contract's document", async () => {
   const file = join(root, "packages/client/openapi.json")
   await expect(await documentText()).toMatchFileSnapshot(file)
 })

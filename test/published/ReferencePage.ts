@@ -32,17 +32,17 @@ const everywhere: ReadonlySet<string> = new Set([
 
 /** The page that describes a component: that of the first group with an operation that uses it. Errors have none. */
 const home = new Map<string, string>()
-const settle = (tag: string, schema: Schema): void => {
+const assign = (tag: string, schema: Schema): void => {
   for (const name of linkedFrom(schema)) {
     if (home.has(name)) continue
     home.set(name, tag)
-    settle(tag, schemas[name]!)
+    assign(tag, schemas[name]!)
   }
 }
 for (const { name } of tags) {
   for (const operation of operations.filter(({ tags }) => tags[0] === name)) {
-    settle(name, bodyOf(operation)?.schema ?? {})
-    settle(name, successOf(operation).media?.schema ?? {})
+    assign(name, bodyOf(operation)?.schema ?? {})
+    assign(name, successOf(operation).media?.schema ?? {})
   }
 }
 
@@ -113,8 +113,8 @@ const exampleOf = (operation: Operation): string => {
 
 /** Operations with another method and the same effect are in the section of the first one. */
 const sections = (all: ReadonlyArray<Operation>): ReadonlyArray<ReadonlyArray<Operation>> => {
-  const byTwin = Map.groupBy(all, ({ operationId, path }) => `${operationId.replace(/By[A-Z][a-z]+$/, "")} ${path}`)
-  return [...byTwin.values()]
+  const byName = Map.groupBy(all, ({ operationId, path }) => `${operationId.replace(/By[A-Z][a-z]+$/, "")} ${path}`)
+  return [...byName.values()]
 }
 
 const calls = (group: ReadonlyArray<Operation>): string =>
@@ -127,7 +127,7 @@ const describeOperation = (group: ReadonlyArray<Operation>, link: (name: string)
   const codes = codesOf(operation)
   // Parameters that many calls share are described once, for all calls.
   const parameters = operation.parameters.filter((one) => !("$ref" in one) && one.name !== "team_id")
-  const told = media?.schema.$ref === undefined && media?.schema !== undefined ? membersOf(media.schema, link) : []
+  const inlined = media?.schema.$ref === undefined && media?.schema !== undefined ? membersOf(media.schema, link) : []
   return [
     `## ${operation.summary}`,
     `${calls(group)} · ${callers(operation)} · \`${operation.operationId}\``,
@@ -146,7 +146,7 @@ const describeOperation = (group: ReadonlyArray<Operation>, link: (name: string)
     body === undefined ? "" : `Body: ${typeOf(body.schema, link)}.`,
     fence("sh", exampleOf(operation)),
     `Answer: ${status}${media === undefined ? "" : `, ${typeOf(media.schema, link)}`}.`,
-    told.length === 0 ? "" : members(told, "Always there"),
+    inlined.length === 0 ? "" : members(inlined, "Always there"),
     media?.example === undefined ? "" : fence("json", JSON.stringify(media.example, null, 2)),
     codes.length === 0 ? "" : table(["Status", "Code", "When"], codes)
   ]

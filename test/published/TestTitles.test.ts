@@ -23,7 +23,7 @@ const source = `
   // it("a comment", () => {})
 `
 
-it("finds the titles of the tests that are run, and nothing else", () => {
+it("Only the titles of tests that run are found", () => {
   expect([...titlesIn(source)]).toEqual([
     "plain",
     "in a group",

@@ -60,7 +60,7 @@ const quantities = [...components, ...contents, ...parameters].filter(
   ([, name, schema]) => quantity.test(name) && isQuantity(schema)
 )
 
-it("every number with a unit names the unit in its description", () => {
+it("Every number with a unit names the unit in its description", () => {
   const found = new Set(quantities.map(([place, name]) => `${place}.${name}`))
   for (const one of [
     "ActionConfig.rate_limit",

@@ -37,7 +37,7 @@ const templatesPage = (): Promise<string> =>
     ...templates.flatMap(sectionOf)
   ])
 
-it("docs/templates.md, which -u writes, is what the templates say", async () => {
+it("The page docs/templates.md, which -u writes, matches the templates", async () => {
   const file = resolve(import.meta.dirname, "../../docs/templates.md")
   await expect(await templatesPage()).toMatchFileSnapshot(file)
 })

@@ -18,11 +18,11 @@ import { processorOf } from "../support/Watch.ts"
 /** Whatever comes in is answered with what is wrong about it, and changes nothing. One gateway takes all of it. */
 
 const controlCorpus: Readonly<Record<string, ReadonlyArray<ControlCase>>> = {
-  "bodies that are no JSON object": wrongJson,
+  "bodies that are not a JSON object": wrongJson,
   "content types": wrongTypes,
-  "members that are not what they should be": wrongMembers,
-  "changes in part": wrongChanges,
-  "names that are taken and ids that are not there": conflicts,
+  "members with wrong values": wrongMembers,
+  "partial changes": wrongChanges,
+  "taken names and unknown ids": conflicts,
   rules: wrongRules,
   "code of transformations": wrongCode,
   "runs of transformations": wrongRuns,
@@ -103,7 +103,7 @@ const it = gatewayIt
   })
 
 // In order: what has been sent is looked for at the end.
-describe("the control API", { shuffle: false }, () => {
+describe("Control API", { shuffle: false }, () => {
   /** What is decided about a call is written down about its key. */
   const unconcerned = allTables.filter((table) => table !== "key_audit" && table !== "project_api_keys")
   let before: ReadonlyArray<TableState>
@@ -118,7 +118,7 @@ describe("the control API", { shuffle: false }, () => {
   for (const [area, cases] of Object.entries(controlCorpus)) {
     describe(area, () => {
       for (const one of cases) {
-        it(`${one.method} ${one.name}`, async ({ gateway, present }) => {
+        it(`The control API refuses ${one.method}: ${one.name}`, async ({ gateway, present }) => {
           const answer = await request(gateway.port, partsOf(one, present, gateway.key))
           const shown = { status: answer.status, code: codeOf(answer.body) }
           expect(shown, answer.body.slice(0, 500)).toEqual({ status: one.status, code: one.code ?? shown.code })
@@ -130,25 +130,25 @@ describe("the control API", { shuffle: false }, () => {
     })
   }
 
-  describe("over the wire", () => {
+  describe("Malformed HTTP at the control API", () => {
     for (const [index, { name }] of wireCases("", "").entries()) {
-      it(name, ({ gateway, speak }) => {
+      it(`Malformed HTTP at the control API causes no server error: ${name}`, ({ gateway, speak }) => {
         const head = `Authorization: Bearer ${gateway.key}\r\nContent-Type: application/json\r\n`
         return speak(wireCases("/v1/sources", head)[index]!)
       })
     }
   })
 
-  it("has changed nothing", async ({ gateway }) => {
+  it("The refused calls of the control API change nothing", async ({ gateway }) => {
     expect(await gateway.state(unconcerned)).toEqual(before)
   })
 
-  it("has been sent at least three hundred", () => {
+  it("The control API is tested with at least three hundred invalid calls", () => {
     expect(Object.values(controlCorpus).flat().length).toBeGreaterThanOrEqual(300)
   })
 })
 
-describe("ingress URLs", { shuffle: false }, () => {
+describe("Ingress URLs", { shuffle: false }, () => {
   /** What a rejected request adds to. */
   const unconcerned = allTables.filter(
     (table) => !["requests", "rollups", "key_audit", "project_api_keys"].includes(table)
@@ -160,9 +160,9 @@ describe("ingress URLs", { shuffle: false }, () => {
     before = await gateway.state(unconcerned)
   })
 
-  describe("requests that are turned away", () => {
+  describe("Requests that ingress refuses", () => {
     for (const one of wrongRequests) {
-      it(one.name, async ({ gateway, ids }) => {
+      it(`Ingress refuses a request: ${one.name}`, async ({ gateway, ids }) => {
         const [newest] = await gateway.sql("select coalesce(max(id), '') as id from requests")
         const { final } = await talk(gateway.port, one.bytes(ids), { answers: 1 })
         const shown = { status: final.status, code: codeOf(final.body) }
@@ -188,31 +188,32 @@ describe("ingress URLs", { shuffle: false }, () => {
     }
   })
 
-  describe("over the wire", () => {
+  describe("Malformed HTTP at ingress URLs", () => {
     let requests: ReadonlyArray<TableState>
     it.beforeAll(async ({ gateway }) => {
       requests = await gateway.state(["requests"])
     })
     for (const [index, { name }] of wireCases("", "").entries()) {
-      it(name, ({ ids, speak }) => speak(wireCases(`/e/${ids.open}`, "Content-Type: application/json\r\n")[index]!))
+      it(`Malformed HTTP at an ingress URL causes no server error: ${name}`, ({ ids, speak }) =>
+        speak(wireCases(`/e/${ids.open}`, "Content-Type: application/json\r\n")[index]!))
     }
-    it("have stored nothing", async ({ gateway }) => {
+    it("Malformed HTTP at ingress URLs stores nothing", async ({ gateway }) => {
       expect(await gateway.state(["requests"])).toEqual(requests)
     })
   })
 
-  it("have changed nothing else", async ({ gateway }) => {
+  it("The refused requests at ingress URLs change nothing else", async ({ gateway }) => {
     expect(await gateway.state(unconcerned)).toEqual(before)
   })
 
-  it("have been sent at least a hundred", () => {
+  it("Ingress URLs are tested with at least a hundred invalid requests", () => {
     expect(wrongRequests.length + wireCases("", "").length).toBeGreaterThanOrEqual(100)
   })
 })
 
-describe("patterns that hang other engines", () => {
+describe("Patterns that hang other engines", () => {
   for (const pattern of slowPatterns) {
-    it(pattern, async ({ gateway, target }) => {
+    it(`The pattern ${pattern} is evaluated within a second of CPU time`, async ({ gateway, target }) => {
       const { source } = await gateway.route(target, {
         rules: [{ type: "filter", body: { text: { $regex: pattern } } }]
       })
@@ -229,7 +230,7 @@ describe("patterns that hang other engines", () => {
   }
 })
 
-it("the gateway still works", async ({ gateway, present, served }) => {
+it("The gateway still works after the invalid requests", async ({ gateway, present, served }) => {
   expect((await gateway.api("GET", "/sources?name=present")).count).toBe(1)
   expect((await request(gateway.port, { path: `/e/${present.source}`, body: "last" })).status).toBe(200)
   // One was delivered before.

@@ -84,23 +84,23 @@ const it = gatewayIt
     await target.next()
   })
 
-describe("the cluster's port", () => {
-  it("takes orders from a peer that has the key", async ({ names, port }) => {
+describe("Cluster port", () => {
+  it("The cluster port accepts commands from a peer with the key", async ({ names, port }) => {
     expect(Exit.isSuccess(await command(keyed([ours]), port, create("by-a-peer")))).toBe(true)
     expect(await names()).toContain("by-a-peer")
   })
 
   for (const [who, client, reason] of [
     ["a cluster client without a key", withoutKey, "ERR_SSL"],
-    ["one with another key", keyed([theirs]), "ERR_SSL_BINDER_DOES_NOT_VERIFY"]
+    ["a client with another key", keyed([theirs]), "ERR_SSL_BINDER_DOES_NOT_VERIFY"]
   ] as const) {
-    it(`takes none from ${who}`, async ({ gateway, port, works }) => {
+    it(`The cluster port refuses commands from ${who}`, async ({ gateway, port, works }) => {
       // What is decided about the owner's own calls is written down a second later.
       const concerned = allTables.filter((table) => table !== "key_audit" && table !== "project_api_keys")
       await gateway.settled()
       const before = await gateway.state(concerned)
       expect(Exit.isFailure(await command(client, port, create("forged"), "3 seconds"))).toBe(true)
-      await waitUntil("it is told", async () => {
+      await waitUntil("the refusal is logged", async () => {
         if ((await gateway.logged()).includes(reason)) return true
         // On a busy machine it may not have come as far as to be refused.
         await command(client, port, create("forged"), "3 seconds")
@@ -111,7 +111,7 @@ describe("the cluster's port", () => {
     })
   }
 
-  it("takes none from a connection played again, nor from its messages without it", ({ gateway, names, port, works }) =>
+  it("The cluster port refuses a replayed connection and replayed messages", ({ gateway, names, port, works }) =>
     Effect.gen(function* () {
       // The command in the clear, as only somebody with the key gets to see it.
       const ear = yield* impostor([ours])
@@ -135,7 +135,7 @@ describe("the cluster's port", () => {
       })
     }).pipe(Effect.scoped, Effect.runPromise))
 
-  it("closes a connection that is none of TLS, at once", async ({ port, works }) => {
+  it("The cluster port immediately closes a connection that does not use TLS", async ({ port, works }) => {
     for (const words of ["GET / HTTP/1.1\r\nHost: x\r\n\r\n", "\n", "\0".repeat(64), randomBytes(512)]) {
       // Who says nothing is given his time; this one is not.
       const silent = plain(port)
@@ -151,7 +151,7 @@ describe("the cluster's port", () => {
     await works()
   })
 
-  it("closes those who say nothing, or say it slowly, within 5 s", async ({ port }) => {
+  it("The cluster port closes silent and slow connections within 5 seconds", async ({ port }) => {
     const began = performance.now()
     const silent = plain(port)
     const slow = plain(port)
@@ -166,7 +166,11 @@ describe("the cluster's port", () => {
     expect(at).toBeGreaterThan(20)
   })
 
-  it("serves its peers through a flood, and neither grows nor fills the log", async ({ gateway, port, works }) => {
+  it("The cluster port serves its peers during a flood without growing memory or filling the log", async ({
+    gateway,
+    port,
+    works
+  }) => {
     const memory = async () =>
       Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${gateway.pid}/status`, "utf8"))![1]) / 1024
     const before = { memory: await memory(), lines: (await gateway.logged()).split("\n").length }

@@ -23,14 +23,14 @@ const haveEnded = async (source: string, count: number): Promise<boolean> => {
   return events.length === count && events.every(({ state }) => state !== "PENDING")
 }
 
-const told = async (source: string): Promise<ReadonlyArray<string>> =>
+const resultsOf = async (source: string): Promise<ReadonlyArray<string>> =>
   (await eventsOf(source)).map(({ code, state }) => `${state} ${code}`).toSorted((a, b) => a.localeCompare(b))
 
 const bulkOf = async (id: string) =>
   (await deadly.gateways.query("select status, error from bulk_operations where id = $1", [id]))[0]!
 
-describe("a process with a heap of 512 MB", () => {
-  it("is ended by a delivery three times, and not a fourth: its neighbours go out, and it can be retried", async () => {
+describe("Process with a heap of 512 MB", () => {
+  it("A delivery that ends the process three times fails, its neighbours are delivered, and it can be retried", async () => {
     const source = await deadly.route("delivery")
     deadly.poison = "poison"
     deadly.isHolding = true
@@ -40,30 +40,30 @@ describe("a process with a heap of 512 MB", () => {
     const ends = await deadly.livesUntil("the delivery is set aside", () => haveEnded(source, 4))
     expect(ends).toBe(3)
     const done = "SUCCESSFUL null"
-    expect(await told(source)).toEqual(["FAILED PROCESS_ENDED", done, done, done])
+    expect(await resultsOf(source)).toEqual(["FAILED PROCESS_ENDED", done, done, done])
     deadly.poison = null
     const failed = (await eventsOf(source)).find(({ state }) => state === "FAILED")!
     await deadly.api("POST", `/events/${failed.id}/retry`)
     await waitUntil(
       "the retry has gone out",
-      async () => (await told(source)).filter((one) => one === done).length === 4
+      async () => (await resultsOf(source)).filter((one) => one === done).length === 4
     )
   })
 
-  it("is ended by a small delivery a few times more, because it is written down only once a process has died", async () => {
+  it("A small delivery may end the process a few more times, because it is recorded only after a death", async () => {
     const source = await deadly.route("small")
     deadly.poison = "venom"
     await Promise.all([{ n: 1 }, { n: 2 }].map((body) => deadly.post(source, body)))
     await deadly.postDeadly(source, { venom: 1 })
     const ends = await deadly.livesUntil("the delivery is set aside", () => haveEnded(source, 3))
-    expect(await told(source)).toEqual(["FAILED PROCESS_ENDED", "SUCCESSFUL null", "SUCCESSFUL null"])
+    expect(await resultsOf(source)).toEqual(["FAILED PROCESS_ENDED", "SUCCESSFUL null", "SUCCESSFUL null"])
     // Three in the minute after another end, when it is written down from the first time on.
     expect(ends).toBeGreaterThanOrEqual(3)
     expect(ends).toBeLessThan(10)
     deadly.poison = null
   })
 
-  it("is ended by a route three times, which is ignored then: its neighbours are events, and it can be replayed", async () => {
+  it("A request whose routing ends the process three times is ignored and can be replayed", async () => {
     const code = `addHandler("transform", (request) => { while (request.body.poison) {} return request })`
     const transformation = await deadly.api("POST", "/transformations", { name: "endless", code })
     const source = await deadly.route("route", [{ type: "transform", transformation_id: transformation.id }])
@@ -82,15 +82,15 @@ describe("a process with a heap of 512 MB", () => {
     })
     expect(await ignored()).toMatchObject([{ cause: "PROCESS_ENDED" }])
     expect(ends).toBe(3)
-    expect(await told(source)).toEqual(["SUCCESSFUL null", "SUCCESSFUL null"])
+    expect(await resultsOf(source)).toEqual(["SUCCESSFUL null", "SUCCESSFUL null"])
     const mended = `addHandler("transform", (request) => request)`
     await deadly.api("PUT", `/transformations/${transformation.id}`, { name: "endless", code: mended })
     await deadly.api("POST", "/ignored_events/bulk_operations", { cause: "PROCESS_ENDED", all: true })
     await waitUntil("the request is an event", () => haveEnded(source, 3))
-    expect(new Set(await told(source))).toEqual(new Set(["SUCCESSFUL null"]))
+    expect(new Set(await resultsOf(source))).toEqual(new Set(["SUCCESSFUL null"]))
   })
 
-  it("outlives a hundred transformations at once that return a megabyte each, and others that take all the memory they can", async () => {
+  it("The process survives a hundred large transformation results and code that uses all memory", async () => {
     const code = `addHandler("transform", (request) => ({ ...request, body: { text: "x".repeat(1_000_000) } }))`
     const transformation = await deadly.api("POST", "/transformations", { name: "large", code })
     const source = await deadly.route("results", [{ type: "transform", transformation_id: transformation.id }])
@@ -99,7 +99,7 @@ describe("a process with a heap of 512 MB", () => {
     const isOver = async () => deadly.process.pid === null || (await haveEnded(source, 100))
     await waitUntil("all have gone out", isOver, { patienceMs: 200_000, everyMs: 200 })
     expect(deadly.process.takeEnds()).toEqual([])
-    expect(new Set(await told(source))).toEqual(new Set(["SUCCESSFUL null"]))
+    expect(new Set(await resultsOf(source))).toEqual(new Set(["SUCCESSFUL null"]))
     const all = `addHandler("transform", () => { const all = []; for (;;) all.push("x".repeat(1e6) + all.length) })`
     const greedy = await deadly.api("POST", "/transformations", { name: "greedy", code: all })
     const other = await deadly.route("greedy", [{ type: "transform", transformation_id: greedy.id }])
@@ -111,7 +111,7 @@ describe("a process with a heap of 512 MB", () => {
     expect(deadly.process.takeEnds()).toEqual([])
   })
 
-  it("is ended by a bulk operation three times, which fails then and says why; another one is carried out", async () => {
+  it("A bulk operation that ends the process three times fails with its reason, and others complete", async () => {
     deadly.status = 500
     const [large, small] = [await deadly.route("large"), await deadly.route("another")]
     for (let n = 0; n < 60; n++) await deadly.post(large, { n })

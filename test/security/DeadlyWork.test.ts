@@ -7,7 +7,7 @@ import { Deadly, heavy } from "./deadly.ts"
 /** As many tokens as 112 KB of Markdown may become. */
 const dense = "*a* _b_ `c` [d](e) ".repeat(190).concat("\n\n").repeat(31).slice(0, 112_000)
 
-describe("a process with a heap of 512 MB", () => {
+describe("Process with a heap of 512 MB that runs workflows", () => {
   let deadly: Deadly
 
   const workflowOf = async (name: string, step: object) => {
@@ -40,7 +40,7 @@ describe("a process with a heap of 512 MB", () => {
   afterAll(() => deadly.close())
 
   it(
-    "outlives a hundred runs of texts that become a hundred times as large, and two hundred such tests",
+    "The process survives a hundred runs with texts that grow a hundredfold and two hundred such tests",
     { timeout: 600_000 },
     async () => {
       const markdown = { action: { provider_key: "formatter", action_key: "text.markdown_to_html" } }
@@ -64,7 +64,7 @@ describe("a process with a heap of 512 MB", () => {
   )
 
   it(
-    "is killed by a run three times, and not a fourth: its neighbours are done, and it can be retried",
+    "A run that ends the process three times fails, its neighbours complete, and it can be retried",
     { timeout: 600_000 },
     async () => {
       const { source, workflow } = await workflowOf("deadly", {
@@ -80,9 +80,9 @@ describe("a process with a heap of 512 MB", () => {
         return runs.length === 3 && runs.every(({ finished_at }) => finished_at !== null)
       })
       const runs = await runsOf(workflow)
-      const told = runs.map(({ error_code, status }) => `${String(status)} ${String(error_code)}`)
-      expect(told.filter((one) => one === "succeeded null")).toHaveLength(2)
-      expect(told).toContain("failed PROCESS_ENDED")
+      const results = runs.map(({ error_code, status }) => `${String(status)} ${String(error_code)}`)
+      expect(results.filter((one) => one === "succeeded null")).toHaveLength(2)
+      expect(results).toContain("failed PROCESS_ENDED")
       expect(ends).toBe(3)
       deadly.poison = null
       const set = runs.find(({ status }) => status === "failed")!

@@ -24,8 +24,8 @@ const read = (path: string) => readFileSync(join(root, path), "utf8")
 /** A digest that npm compares with what it has downloaded. */
 const isIntegrity = (text: string | undefined): boolean => /^sha512-[A-Za-z0-9+/]{86}==$/.test(text ?? "")
 
-describe("what is installed", () => {
-  it("is what was locked: every entry of the lock file has its digest, and names no registry", () => {
+describe("Installed packages", () => {
+  it("Every entry of the lock file has a digest and names no registry", () => {
     const { packages } = Schema.decodeUnknownSync(LockFile)(read("package-lock.json"))
     const installed = Object.entries(packages).filter(([path, { link }]) => path.includes("node_modules/") && !link)
     expect(installed.length).toBeGreaterThan(100)
@@ -34,11 +34,11 @@ describe("what is installed", () => {
     expect(installed.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toStrictEqual([])
   })
 
-  it("runs no script of a package while it is installed", () => {
+  it("No package script runs during installation", () => {
     expect(read(".npmrc").split("\n")).toContain("ignore-scripts=true")
   })
 
-  it("is asked for by exact version", () => {
+  it("Dependencies have exact versions", () => {
     const manifests = ["package.json", ...globSync("{apps,packages}/*/package.json", { cwd: root })]
     for (const path of manifests) {
       const { dependencies, devDependencies, optionalDependencies } = Option.getOrThrow(

@@ -60,8 +60,8 @@ const mebibyte = 1024 * 1024
 const chunkedHead = (path: string): string =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n`
 
-describe("chunks of one byte", () => {
-  it("from eight connections cost no memory, and a plain sender goes on being served", async ({
+describe("Chunks of one byte", () => {
+  it("Tiny chunks from eight connections use no memory, and another sender is still served", async ({
     attacked,
     gateway,
     watched
@@ -87,7 +87,7 @@ describe("chunks of one byte", () => {
     expect((await gateway.requests(attacked.id)).length).toBe(0)
   })
 
-  it("are taken while they are some thousand, and small ones while they are no smaller than need be", async ({
+  it("Tiny chunks are accepted up to some thousand, and small ones while the body needs them", async ({
     gateway,
     target
   }) => {
@@ -114,9 +114,9 @@ describe("chunks of one byte", () => {
   for (const [where, path] of [
     ["a URL without a source", () => "/e/nowhere"],
     ["the control API", () => "/v1/sources"],
-    ["a URL that is nobody's", () => "/nobody"]
+    ["an unknown URL", () => "/nobody"]
   ] as const) {
-    it(`to ${where} end the connection`, async ({ begin }) => {
+    it(`A flood of tiny chunks to ${where} ends the connection`, async ({ begin }) => {
       const { socket, status, closed } = await begin(chunkedHead(path()))
       const some = Buffer.from("1\r\nx\r\n".repeat(1_000))
       let sent = 0
@@ -133,8 +133,8 @@ describe("chunks of one byte", () => {
   }
 })
 
-describe("slow bodies", () => {
-  it("hold a connection for seconds, while senders that are only slow get through", async ({
+describe("Slow bodies", () => {
+  it("A slow attacker is disconnected after seconds, while merely slow senders complete", async ({
     attacked,
     begin,
     gateway,
@@ -182,7 +182,7 @@ describe("slow bodies", () => {
   })
 })
 
-describe("bodies under way", () => {
+describe("Bodies under way", () => {
   const unfinished = (source: Source, bytes: number): Buffer =>
     Buffer.concat([
       Buffer.from(`POST /e/${source.id} HTTP/1.1\r\nHost: x\r\nContent-Length: ${10 * mebibyte}\r\n\r\n`),
@@ -192,7 +192,7 @@ describe("bodies under way", () => {
     ["one source", ([one], i) => [one!, `127.0.0.${2 + (i % 4)}`]],
     ["one address", (several, i) => [several[i % 3]!, "127.0.0.2"]]
   ] as ReadonlyArray<readonly [string, (sources: ReadonlyArray<Source>, i: number) => [Source, string]]>) {
-    it(`are 1,024 for ${whose}; the next are told to come again, and whole ones still get through`, async ({
+    it(`Up to 1,024 bodies may be under way for ${whose}, and complete ones still pass beyond`, async ({
       attacked,
       begin,
       gateway,
@@ -208,7 +208,7 @@ describe("bodies under way", () => {
           return begin(unfinished(source, 1), from)
         })
       )
-      for (const { status } of held) void status.then((told) => statuses.push(told))
+      for (const { status } of held) void status.then((answered) => statuses.push(answered))
       await gateway.eventually("ten are refused", async () => (statuses.length >= 10 ? true : null))
       expect(await post(attacked, "127.0.0.2")).toBe(200)
       expect(await halting(plain)).toBe(200)
@@ -219,7 +219,7 @@ describe("bodies under way", () => {
     })
   }
 
-  it("hold so much memory for one source, and are refused while they grow", async ({
+  it("Bodies under way have a memory limit for each source and are refused as they grow", async ({
     attacked,
     begin,
     gateway,
@@ -234,7 +234,7 @@ describe("bodies under way", () => {
         Array.from({ length: 20 }, () => begin(unfinished(attacked, 10 * mebibyte - 1), "127.0.0.2"))
       )
       const statuses: Array<number> = []
-      for (const { status } of held) void status.then((told) => statuses.push(told))
+      for (const { status } of held) void status.then((answered) => statuses.push(answered))
       await gateway.eventually("those that do not fit are refused", async () =>
         statuses.length >= 20 - Math.floor(most / 10) ? true : null
       )
@@ -249,7 +249,7 @@ describe("bodies under way", () => {
   })
 })
 
-it("the gateway has lived through all of it", async ({ gateway, target }) => {
+it("The gateway still works after all floods", async ({ gateway, target }) => {
   const { source } = await gateway.route(target)
   expect((await talk(gateway.port, [requestBytes({ path: `/e/${source.id}`, body: "last" })])).final.status).toBe(200)
   expect((await target.next())[0]!.body.toString()).toBe("last")

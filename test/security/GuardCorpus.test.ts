@@ -85,7 +85,7 @@ const settings = rows.flatMap(({ addresses, type }) =>
   Object.entries(addresses).map(([setting, written]) => [`${type} ${setting}`, type, written] as const)
 )
 
-it.for(settings)("%s leads to nobody that it must not", async ([, type, written], { canary, gateway }) => {
+it.for(settings)("Destination %s reaches no forbidden address", async ([, type, written], { canary, gateway }) => {
   const source = await gateway.source()
   const hosts = [...loopback, ...elsewhere]
   const urls = [

@@ -45,7 +45,7 @@ it.each([
   ["with large bodies", Array.from({ length: 50 }, (_, i) => rule(`${i}`.padEnd(65_000, "abcdefghij")))],
   ["full of placeholders", Array.from({ length: 50 }, (_, i) => rule(`${i}${"{{body.a}}".repeat(390)}`))]
 ])(
-  "A process with a small heap outlives 200 sources whose custom responses, %s, are more than it can hold",
+  "A process with a small heap survives 200 sources whose custom responses, %s, exceed its memory",
   async (_, rules) => {
     const { id } = await gateway.source({ custom_response: { rules } })
     const pid = gateway.pid

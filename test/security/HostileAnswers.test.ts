@@ -40,12 +40,12 @@ interface Expected {
 
 const answers: ReadonlyArray<readonly [name: string, answer: (socket: Socket) => void, Expected]> = [
   [
-    "a hundred megabytes that weigh a hundred kilobytes",
+    "a hundred megabytes compressed to a hundred kilobytes",
     whole("application/json", gzipSync(Buffer.alloc(100 * mebibyte)), ["content-encoding: gzip"]),
     { http: null, feed: "ACTION_FAILED" }
   ],
   [
-    "chunks without end",
+    "endless chunks",
     endless(
       head(["content-type: application/json", "transfer-encoding: chunked"]),
       `10000\r\n${"[".repeat(65_536)}\r\n`
@@ -53,37 +53,37 @@ const answers: ReadonlyArray<readonly [name: string, answer: (socket: Socket) =>
     { http: "OUTPUT_TOO_LARGE", feed: "OUTPUT_TOO_LARGE" }
   ],
   [
-    "chunks of one byte without end",
+    "endless chunks of one byte",
     endless(head(["transfer-encoding: chunked"]), "1\r\na\r\n".repeat(1_000)),
     { http: "OUTPUT_TOO_LARGE", feed: "OUTPUT_TOO_LARGE" }
   ],
   [
-    "a byte now and then",
+    "one byte at a time",
     (socket) => void setInterval(() => socket.write("H"), 200).unref(),
     { http: "PROTOCOL_ERROR", feed: "PROTOCOL_ERROR" }
   ],
   [
-    "interim answers without end",
+    "endless interim answers",
     endless("", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100)),
     { http: "PROTOCOL_ERROR", feed: "PROTOCOL_ERROR" }
   ],
   [
-    "headers without end",
+    "endless headers",
     endless("HTTP/1.1 200 OK\r\n", "x-a: b\r\n".repeat(1_000)),
     { http: "RESPONSE_TOO_LARGE", feed: "RESPONSE_TOO_LARGE" }
   ],
   [
-    "a status line without end",
+    "an endless status line",
     endless("HTTP/1.1 200 ", "O".repeat(65_536)),
     { http: "RESPONSE_TOO_LARGE", feed: "RESPONSE_TOO_LARGE" }
   ],
   [
-    "extensions of a chunk without end",
+    "endless extensions of a chunk",
     endless(`${head(["transfer-encoding: chunked"])}1;`, "x".repeat(65_536)),
     { http: "RESPONSE_TOO_LARGE", feed: "RESPONSE_TOO_LARGE" }
   ],
   [
-    "chunks of one byte with a kilobyte of extensions, without end",
+    "endless chunks of one byte with a kilobyte of extensions",
     endless(head(["transfer-encoding: chunked"]), `1;${"x".repeat(1_024)}\r\na\r\n`.repeat(64)),
     { http: "RESPONSE_TOO_LARGE", feed: "RESPONSE_TOO_LARGE" }
   ],
@@ -94,7 +94,7 @@ const answers: ReadonlyArray<readonly [name: string, answer: (socket: Socket) =>
     { http: "RESPONSE_TOO_LARGE", feed: "RESPONSE_TOO_LARGE" }
   ],
   [
-    "a way into the private network",
+    "a redirect into the private network",
     (socket) =>
       void socket.write(
         "HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/latest/meta-data\r\ncontent-length: 0\r\n\r\n"
@@ -102,7 +102,7 @@ const answers: ReadonlyArray<readonly [name: string, answer: (socket: Socket) =>
     { http: "BAD_RESPONSE", feed: "BAD_RESPONSE" }
   ],
   // What costs too much to be parsed is text, and text has no items.
-  ["levels without end", json("[".repeat(1_000_000)), { http: null, feed: "ACTION_FAILED" }],
+  ["endless nesting", json("[".repeat(1_000_000)), { http: null, feed: "ACTION_FAILED" }],
   ["a megabyte of empty lists", feed("[],".repeat(330_000) + "[]"), { http: null, feed: "ACTION_FAILED" }],
   ["a megabyte of small objects", feed('{"a":1},'.repeat(120_000) + "{}"), { http: null, feed: "ACTION_FAILED" }],
   [
@@ -111,34 +111,34 @@ const answers: ReadonlyArray<readonly [name: string, answer: (socket: Socket) =>
     { http: null, feed: "ACTION_FAILED" }
   ],
   [
-    "a megabyte of what the call was made with",
+    "a megabyte of the call's secret",
     whole("text/plain", `${secret} `.repeat(27_000)),
     { http: null, feed: "ACTION_FAILED" }
   ],
   [
-    "a megabyte of the beginnings of it",
+    "a megabyte of beginnings of the secret",
     whole("text/plain", secret.slice(0, -1).repeat(28_000)),
     { http: null, feed: "ACTION_FAILED" }
   ],
   [
-    "names that objects have",
+    "names of members that objects have",
     json('{"items":[{"__proto__":{"a":1},"constructor":1}],"__proto__":{"x":1}}'),
     { http: null, feed: null }
   ],
   [
-    "bytes that say they are JSON",
+    "binary data declared as JSON",
     whole("application/json", Buffer.alloc(750_000, 0xff)),
     { http: null, feed: "ACTION_FAILED" }
   ],
   ["a picture", whole("image/png", Buffer.alloc(750_000, 0x89)), { http: null, feed: "ACTION_FAILED" }],
-  ["nothing", json(""), { http: null, feed: "ACTION_FAILED" }]
+  ["an empty body", json(""), { http: null, feed: "ACTION_FAILED" }]
 ]
 
 const listening = (server: Server): Promise<number> =>
   new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port)))
 
-describe("what a target answers to an action", () => {
-  it.for(answers)("%s", async ([, answer, expected], { gateway, onTestFinished }) => {
+describe("Hostile answers to an action", () => {
+  it.for(answers)("A hostile answer does no harm: %s", async ([, answer, expected], { gateway, onTestFinished }) => {
     const sockets = new Set<Socket>()
     const server = createServer((socket) => {
       sockets.add(socket)

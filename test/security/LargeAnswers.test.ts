@@ -67,9 +67,7 @@ const minHeld = async (gateway: Gateway, path: string): Promise<number> => {
 const withCursor = (path: string, cursor: string): string => `${path}&cursor=${encodeURIComponent(cursor)}`
 const withAfter = (path: string, cursor: string): string => path.replace("after=now", `after=${cursor}`)
 
-it("pages of large records end by what they hold, go on by their cursor, and hold the loop for nobody", async ({
-  gateway
-}) => {
+it("Pages of large records end by size, continue by cursor, and do not block the event loop", async ({ gateway }) => {
   const source = await fanned(gateway, 1)
   const start = JSON.parse(await textOf(gateway, `/events?after=now&source_id=${source}&include=data`)).next_cursor
   for (let i = 0; i < requests; i++) await post(gateway, source)
@@ -98,7 +96,7 @@ it("pages of large records end by what they hold, go on by their cursor, and hol
   }
 })
 
-it("a trace of large answers has as many as there is room for, and says that there are more", async ({ gateway }) => {
+it("A trace of large answers shows as many as fit and states that there are more", async ({ gateway }) => {
   const id = await post(gateway, await fanned(gateway, 70))
   await gateway.settled()
   const text = await textOf(gateway, `/requests/${id}/trace`)
@@ -110,9 +108,7 @@ it("a trace of large answers has as many as there is room for, and says that the
   expect(await minHeld(gateway, `/requests/${id}/trace`)).toBeLessThan(maxHeldMs * timesSlower())
 })
 
-it("twenty lists of one team that the database does not answer leave another team's its connections", async ({
-  gateway
-}) => {
+it("Twenty lists of one team that wait for the database leave connections to another team", async ({ gateway }) => {
   await gateway.sql("insert into teams (id, name) values ('tm_other', 'Other') on conflict do nothing")
   const other = await gateway.session("owner", "tm_other")
   const scope = Scope.makeUnsafe()

@@ -68,7 +68,7 @@ const accepted: Readonly<
       Array.from({ length: 1_600 }, () => `{{trigger.body${".abcdefgh".repeat(62)}}}`)
     )
   ]),
-  "as many paths as there may be, as long as they may be": inLine([
+  "the maximum number of paths of the maximum length": inLine([
     call(
       "long",
       Array.from({ length: 4_990 }, () => `{{trigger.body${".a".repeat(60)}}}`)
@@ -101,9 +101,9 @@ const accepted: Readonly<
 
 const maxMs = 100
 
-describe("a workflow as large as one may be", () => {
+describe("Workflow of the maximum size", () => {
   for (const [name, graph] of Object.entries(accepted)) {
-    it(`holds the loop for nobody when it is written, read, changed and tried: ${name}`, async ({ gateway }) => {
+    it(`A workflow of the maximum size does not block the event loop in any call: ${name}`, async ({ gateway }) => {
       const source = await gateway.source()
       const held: Record<string, number> = {}
       const done = async (method: string, path: string, body: object): Promise<Body> => {
@@ -131,7 +131,7 @@ describe("a workflow as large as one may be", () => {
   }
 })
 
-describe("a workflow larger than one may be", () => {
+describe("Workflow above the maximum size", () => {
   const larger = (values: number) =>
     inLine(
       ids(3).map((id) =>
@@ -145,7 +145,7 @@ describe("a workflow larger than one may be", () => {
   it.for([
     [21_000, "WORKFLOW_GRAPH_INVALID", "20000 values"],
     [26_000, "VALIDATION_ERROR", "25000 JSON values"]
-  ] as const)("is refused, whoever judges it: %i values", async ([values, code, limit], { gateway }) => {
+  ] as const)("A workflow of %i values is refused by every call", async ([values, code, limit], { gateway }) => {
     const source = await gateway.source()
     const graph = larger(values)
     const small = await gateway.api("POST", "/workflows", { name: gateway.name("small"), source_id: source.id })

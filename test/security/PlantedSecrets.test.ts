@@ -77,7 +77,11 @@ const verified: ReadonlyArray<readonly [type: string, auth_type: string | undefi
 const headerOf = (auth: { readonly header_key?: string; readonly api_key?: string }): ReadonlyArray<[string, string]> =>
   auth.header_key === undefined ? [] : [[auth.header_key, auth.api_key ?? ""]]
 
-it("are nowhere after a full run", async ({ collector, gateway, target }) => {
+it("Planted secrets are nowhere in answers, tables, exports, log and metrics after a full run", async ({
+  collector,
+  gateway,
+  target
+}) => {
   const answers: Array<string> = []
   /** A call of anybody, whose answer is looked through; `shown`: it shows something new, this once. */
   const call = async (
@@ -376,7 +380,7 @@ it("are nowhere after a full run", async ({ collector, gateway, target }) => {
   )
 })
 
-it("of a run of a workflow are in no answer about it, and in no line of the log", async ({ gateway, target }) => {
+it("Planted secrets of a workflow run are in no answer and in no line of the log", async ({ gateway, target }) => {
   const inRuns = new Planted()
   const answers: Array<string> = []
   const call = async (method: string, path: string, body?: unknown) => {

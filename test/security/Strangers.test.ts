@@ -202,7 +202,7 @@ const calling = rows.filter(({ standIn }) => standIn !== null).map(({ type }) =>
 /** Those whose address is a setting. */
 const addressed = calling.filter((type) => JSON.stringify(rowOf(type).standIn?.("http://here").config).includes("here"))
 
-it("a stranger that is called costs its attempt, and the others nothing", async ({ gateway, target }) => {
+it("A strange server that is called costs only its own attempt", async ({ gateway, target }) => {
   const source = await gateway.source()
   const fast: Partial<DestinationConfig> = { rate_limit: 1_000, rate_limit_period: "second" }
   const connect = async (config: DestinationConfig, type: string): Promise<string> => {

@@ -247,8 +247,8 @@ export class Gateway {
     return this.eventually(`${decisions} connections have decided about ${requestId}`, async () => {
       const trace = await this.api("GET", `/requests/${requestId}/trace`)
       // A trace is made from several reads: the request may be older than the rows that its counters count, so both are compared.
-      const told = trace.request.events_count + trace.request.ignored_count
-      return Math.min(told, trace.counts.events + trace.counts.ignored_events) < decisions ? null : trace
+      const decided = trace.request.events_count + trace.request.ignored_count
+      return Math.min(decided, trace.counts.events + trace.counts.ignored_events) < decisions ? null : trace
     })
   }
 

@@ -26,8 +26,8 @@ const lastMigration = async (checkout: string): Promise<number> => {
   return Math.max(...files.map((file) => Number.parseInt(file, 10)))
 }
 
-describe("an update from the previous version, one process after the other", () => {
-  it("loses nothing, repeats nothing, and refuses no sender", async ({ onTestFinished, skip }) => {
+describe("Update from the previous version", () => {
+  it("A rolling update loses nothing, repeats nothing and refuses no sender", async ({ onTestFinished, skip }) => {
     const why = await whyWithoutPrevious()
     skip(why !== null, why ?? "")
     const scope = Scope.makeUnsafe()
@@ -102,7 +102,7 @@ describe("an update from the previous version, one process after the other", () 
     const update: Fault = {
       name: "an update, one process after the other",
       topology: "cluster",
-      doorsStayUp: false,
+      ingressStaysUp: false,
       inflict: async () => {
         const recoverableAt = now()
         expect(await schema()).toBe(await lastMigration(previous))

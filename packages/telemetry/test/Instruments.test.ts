@@ -7,11 +7,11 @@ const of = <const L extends ReadonlyArray<readonly [string, ReadonlyArray<string
 
 const valueOf = (cell: Cell): number => (cell instanceof Histogram ? cell.count : cell.value)
 
-const told = (family: { readonly series: () => Iterable<{ readonly labels: object }> }) =>
+const labelsOf = (family: { readonly series: () => Iterable<{ readonly labels: object }> }) =>
   [...family.series()].map(({ labels }) => labels)
 
-describe("a histogram", () => {
-  it("counts a value in the first bucket that it is not above", () => {
+describe("Histogram", () => {
+  it("A histogram counts a value in the first bucket whose bound is not below it", () => {
     const histogram = new Histogram([1, 2.5])
     for (const value of [0, 1, 1.01, 2.5, 3]) histogram.observe(value)
     expect(histogram.state).toEqual({
@@ -28,7 +28,7 @@ describe("a histogram", () => {
 
   const Values = Schema.Array(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 100 })))
 
-  it.prop("has lost nothing, whatever it was told", [Values], ([values]) => {
+  it.prop("A histogram loses no observed value", [Values], ([values]) => {
     const histogram = new Histogram([0.1, 1, 10])
     for (const value of values) histogram.observe(value)
     const { buckets, count } = histogram.state
@@ -37,19 +37,19 @@ describe("a histogram", () => {
   })
 })
 
-describe("labels", () => {
-  it("of a closed list begin with zero, and have one place for everything else", () => {
+describe("Metric labels", () => {
+  it("Label values of a closed list start at zero, and all unknown values share one series", () => {
     const family = of([["outcome", ["ok", "failed"]]])
-    expect(told(family)).toEqual([{ outcome: "ok" }, { outcome: "failed" }])
+    expect(labelsOf(family)).toEqual([{ outcome: "ok" }, { outcome: "failed" }])
     family.at("a stranger's word").add()
     family.at("another").add(2)
     expect(family.at("other").value).toBe(3)
-    expect(told(family)).toHaveLength(3)
+    expect(labelsOf(family)).toHaveLength(3)
   })
 
   const Pairs = Schema.Array(Schema.Tuple([Schema.String, Schema.String]))
 
-  it.prop("are never more than declared, whatever comes", [Pairs], ([pairs]) => {
+  it.prop("A label never has more values than declared", [Pairs], ([pairs]) => {
     const family = of([
       ["open", 3],
       ["closed", ["a", "b"]]
@@ -60,7 +60,7 @@ describe("labels", () => {
     expect(series.reduce((sum, { cell }) => sum + valueOf(cell), 0)).toBe(pairs.length)
   })
 
-  it("that are replaced as a whole leave nothing of what was", () => {
+  it("Replacing all series of a metric removes the previous ones", () => {
     const family = new Family({
       name: "n",
       kind: "gauge",
@@ -86,7 +86,7 @@ describe("labels", () => {
   })
 })
 
-it("a value may be somebody else's", () => {
+it("A gauge can read its value from a function", () => {
   let kept = 1
   const gauge = new Gauge()
   gauge.readBy(() => kept)

@@ -18,8 +18,8 @@ const labelsOf = ({ labels }: Instrument): string =>
     .map(([name, values]) => `\`${name}\` (${typeof values === "number" ? `${values} and other` : values.length})`)
     .join(", ")
 
-describe("the metrics", () => {
-  it.each(instruments.map((one) => [one.name, one] as const))("%s is named as Prometheus has it", (name, one) => {
+describe("Metrics", () => {
+  it.each(instruments.map((one) => [one.name, one] as const))("Metric %s follows Prometheus naming", (name, one) => {
     expect(name).toMatch(/^(?:tidegate|process|nodejs)(?:_[a-z0-9]+)+$/)
     expect(one.help).toMatch(/^[A-Z].*\.$/)
     const base = name.replace(/_total$/, "")
@@ -29,17 +29,17 @@ describe("the metrics", () => {
     for (const [label] of one.labels) expect(label).toMatch(/^[a-z]+$/)
   })
 
-  it("have names of their own", () => {
+  it("Metric names are unique", () => {
     expect(new Set(instruments.map(({ name }) => name)).size).toBe(instruments.length)
   })
 
-  it("are few, whatever happens", () => {
+  it("All metrics together have fewer than 2,000 series", () => {
     const most = ({ labels }: Instrument): number =>
       labels.reduce((product, [, values]) => product * ((typeof values === "number" ? values : values.length) + 1), 1)
     expect(instruments.reduce((sum, one) => sum + most(one), 0)).toBeLessThan(2_000)
   })
 
-  it("are exposed as declared", () => {
+  it("Metrics are exposed as they are declared", () => {
     metrics.attempts.at('a "quoted"\\\nvalue').add()
     metrics.commitSeconds.at("accept").observe(0.003)
     const exposed = parseExposition(exposition())
@@ -54,7 +54,7 @@ describe("the metrics", () => {
     expect(sampleValue(exposed, "tidegate_journal_commit_seconds_bucket", { kind: "accept", le: "0.005" })).toBe(1)
   })
 
-  it("are described, all of them and as they are", () => {
+  it("The metrics page describes every metric as it is declared", () => {
     const page = readFileSync(new URL("../../../docs/metrics.md", import.meta.url), "utf8")
     const described = [...page.matchAll(/^\| `([a-z_0-9]+)` *\| (\w+) *\| (.*?) *\| (.*?) *\|$/gm)].map((row) =>
       row.slice(1)

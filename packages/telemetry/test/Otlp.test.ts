@@ -103,8 +103,8 @@ const fieldsOf = (message: Buffer, field: number): ReadonlyArray<Buffer> => {
 const spansOf = (body: Buffer): ReadonlyArray<Buffer> =>
   [1, 2, 2].reduce<ReadonlyArray<Buffer>>((messages, field) => messages.flatMap((m) => fieldsOf(m, field)), [body])
 
-describe("a collector", () => {
-  it.live("is sent spans in protobuf, with the operator's key", () =>
+describe("OTLP collector", () => {
+  it.live("Spans are sent to the collector as protobuf with the operator's key", () =>
     Effect.gen(function* () {
       const { asked, endpoint } = yield* collector(200)
       const before = counted()
@@ -121,7 +121,7 @@ describe("a collector", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is sent all that happened meanwhile at once, though it is laid out in parts", () =>
+  it.live("All waiting spans are sent to the collector in one request, although they are encoded in parts", () =>
     Effect.gen(function* () {
       const { asked, endpoint } = yield* collector(200)
       const body = yield* Effect.scoped(
@@ -141,7 +141,7 @@ describe("a collector", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("that takes nothing loses what it was sent, and it is counted", () =>
+  it.live("Spans that the collector refuses are lost and counted as lost", () =>
     Effect.gen(function* () {
       const { asked, endpoint } = yield* collector(400)
       const before = counted()
@@ -157,7 +157,7 @@ describe("a collector", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("that never answers holds nobody up, nor the end of the process for long", () =>
+  it.live("A collector that never answers delays neither requests nor the end of the process for long", () =>
     Effect.gen(function* () {
       const { asked, endpoint } = yield* collector(null)
       const since = performance.now()

@@ -11,8 +11,8 @@ const Digits = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maxi
 const written = (digits: ReadonlyArray<number>, length: number): string =>
   `${digits.map((digit) => digit.toString(16)).join("")}${"0".repeat(length)}`.slice(0, length - 1) + "1"
 
-describe("a traceparent", () => {
-  it.prop("comes back as it was written", [Digits, Digits, Schema.Boolean], ([trace, span, sampled]) => {
+describe("Header traceparent", () => {
+  it.prop("A formatted traceparent can be parsed back", [Digits, Digits, Schema.Boolean], ([trace, span, sampled]) => {
     const context = { traceId: written(trace, 32), spanId: written(span, 16), sampled }
     expect(parseTraceparent(formatTraceparent(context))).toEqual(context)
   })
@@ -26,7 +26,7 @@ describe("a traceparent", () => {
   const isHex = (text: string, length: number) => text.length === length && text.replaceAll(/[^0-9a-f]/g, "") === text
 
   it.prop(
-    "is read by the standard, whatever is sent",
+    "A traceparent is parsed exactly when the standard calls it valid",
     [Versions, Traces, Spans, Flags, Rests],
     ([version, trace, span, flags, rest]) => {
       const isValid =
@@ -46,20 +46,20 @@ describe("a traceparent", () => {
     { arbitrary: { runs: 1_000 } }
   )
 
-  it.prop("is nothing else", [Schema.String], ([text]) => expect(parseTraceparent(text)).toBeNull())
+  it.prop("Random text is no valid traceparent", [Schema.String], ([text]) => expect(parseTraceparent(text)).toBeNull())
 
   it.each([
     undefined,
     [],
     [`00-${traceId}-${spanId}-01`, `00-${traceId}-${spanId}-01`],
     `01-${traceId}-${spanId}-01-${"x".repeat(300)}`
-  ])("is none: %s", (value) => expect(parseTraceparent(value)).toBeNull())
+  ])("The header value %s is not parsed as a traceparent", (value) => expect(parseTraceparent(value)).toBeNull())
 })
 
-describe("a sampler", () => {
+describe("Trace sampler", () => {
   const parent = (sampled: boolean) => ({ traceId, spanId, sampled })
 
-  it("asks the parent first, when it is to", () => {
+  it("A parent-based sampler follows the parent's decision, and the others ignore it", () => {
     const answers = samplers.map((name) => {
       const sampler = makeSampler(name, 0)
       const of = (sender: TraceContext | null) => sampler(() => traceId, sender)
@@ -79,14 +79,14 @@ describe("a sampler", () => {
     ids.filter((id) => makeSampler("traceidratio", ratio)(() => id, null))
   const Percent = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100 }))
 
-  it.prop("takes no less of a larger share", [Digits, Percent, Percent], ([digits, a, b]) => {
+  it.prop("A larger sampling ratio never samples fewer traces", [Digits, Percent, Percent], ([digits, a, b]) => {
     const ids = [written(digits, 32)]
     const [less, more] = a < b ? [a / 100, b / 100] : [b / 100, a / 100]
     expect(share(more, ids).length).toBeGreaterThanOrEqual(share(less, ids).length)
     expect([share(0, ids), share(1, ids)]).toEqual([[], ids])
   })
 
-  it("takes that share of traces that are spread evenly", () => {
+  it("A sampling ratio of 0.25 samples a quarter of evenly spread trace ids", () => {
     const ids = Array.from(
       { length: 4_096 },
       (_, at) => `${"0".repeat(18)}${(at * 16).toString(16).padStart(4, "0")}${"0".repeat(10)}`

@@ -38,13 +38,13 @@ const outcome = {
   finishedAt: 4
 }
 
-describe("spans", () => {
-  it("hang together though no two of them were made by one process", () => {
-    const [door, first, second] = [world(), world(), world()]
+describe("Trace spans", () => {
+  it("Spans of different processes belong to one trace with correct parents", () => {
+    const [ingress, first, second] = [world(), world(), world()]
     const headers = { traceparent: sender }
-    door.tracing.accepted(request(headers))
+    ingress.tracing.accepted(request(headers))
     for (const { tracing } of [first, second]) tracing.attempted(tracing.attempt(headers, "req_1", "evt_1"), 3, outcome)
-    const [server, route] = door.spans
+    const [server, route] = ingress.spans
     expect(server).toMatchObject({ traceId, parentSpanId: "b7ad6b7169203331", kind: "server" })
     expect(route).toMatchObject({ traceId, parentSpanId: server!.spanId })
     expect([...first.spans, ...second.spans]).toMatchObject([
@@ -54,15 +54,15 @@ describe("spans", () => {
     expect(first.spans[0]!.spanId).not.toBe(second.spans[0]!.spanId)
   })
 
-  it("of a request without a trace have one that everybody works out alike", () => {
-    const [door, elsewhere] = [world(), world()]
-    door.tracing.accepted(request({}))
+  it("Processes derive the same trace id for a request without a traceparent", () => {
+    const [ingress, elsewhere] = [world(), world()]
+    ingress.tracing.accepted(request({}))
     elsewhere.tracing.attempted(elsewhere.tracing.attempt({}, "req_1", "evt_1"), 3, outcome)
-    expect(door.spans[0]!.parentSpanId).toBeUndefined()
-    expect(elsewhere.spans[0]!.traceId).toBe(door.spans[0]!.traceId)
+    expect(ingress.spans[0]!.parentSpanId).toBeUndefined()
+    expect(elsewhere.spans[0]!.traceId).toBe(ingress.spans[0]!.traceId)
   })
 
-  it("are not made of what is not sampled, nor beyond a number a second, nor of hundreds of routes", () => {
+  it("Spans are not created for unsampled traces, above the rate limit, or for hundreds of routes", () => {
     const unsampled = world()
     unsampled.tracing.accepted(request({ traceparent: sender.replace(/01$/, "00") }))
     expect(unsampled.spans).toEqual([])
@@ -72,7 +72,7 @@ describe("spans", () => {
     for (let i = 0; i < 250; i++) flooded.tracing.accepted(request({}, []))
     expect(flooded.spans).toHaveLength(20)
     expect(metrics.spansDropped.at("rate").value - before).toBe(230)
-    // Who floods the door takes nothing from the attempts.
+    // A flood of requests takes no spans from the attempts.
     expect(flooded.tracing.attempt({}, "req_1", "evt_1")).not.toBeNull()
     flooded.later()
     flooded.tracing.accepted(
@@ -85,21 +85,21 @@ describe("spans", () => {
   })
 })
 
-describe("the target's headers", () => {
+describe("Trace headers of a delivery", () => {
   const traced = (stored: Record<string, string | Array<string>>, outbound: ReadonlyArray<string>) => {
     const { tracing } = world()
     const trace = tracing.attempt(stored, "req_1", "evt_1")!
     return { trace, headers: traceHeaders(trace, outbound) }
   }
 
-  it("have the attempt's span in the sender's trace, with the sender's state", () => {
+  it("A delivery carries the attempt's span in the sender's trace, with the sender's tracestate", () => {
     const stored = { traceparent: sender, tracestate: "a=1" }
     const { headers, trace } = traced(stored, ["a", "b", "traceparent", sender, "tracestate", "a=1"])
     expect(headers).toEqual(["a", "b", "tracestate", "a=1", "traceparent", `00-${traceId}-${trace.spanId}-01`])
   })
 
   it.each([["odd"], [["odd", "odder"]], [[sender, sender]]])(
-    "have a trace of ours in place of %s, without its state",
+    "The invalid traceparent %s is replaced by a new trace without tracestate",
     (stated) => {
       const values = typeof stated === "string" ? [stated] : stated
       const outbound = [...values.flatMap((value) => ["traceparent", value]), "tracestate", "a=1"]
@@ -109,20 +109,20 @@ describe("the target's headers", () => {
     }
   )
 
-  it("keep what the operator has set", () => {
+  it("A traceparent that the operator has set is kept", () => {
     expect(traced({ traceparent: sender }, ["traceparent", "the operator's"]).headers).toEqual([
       "traceparent",
       "the operator's"
     ])
   })
 
-  it("stay as they are when nothing is recorded", () => {
+  it("Trace headers of a delivery are unchanged when tracing is off", () => {
     const headers = ["traceparent", "odd", "tracestate", "x"]
     expect(traceHeaders(null, headers)).toBe(headers)
   })
 })
 
-describe("the queue of spans", () => {
+describe("Span queue", () => {
   const span = {
     traceId,
     spanId: "1",
@@ -135,7 +135,7 @@ describe("the queue of spans", () => {
     attributes: { a: "b", n: 2 }
   } as const
 
-  it("is bounded; what does not fit is counted", () => {
+  it("The span queue is bounded, and the spans that do not fit are counted", () => {
     const queue = new SpanQueue()
     const before = metrics.spansDropped.at("queue_full").value
     for (let i = 0; i < 5_000; i++) queue.push(span)
@@ -145,7 +145,7 @@ describe("the queue of spans", () => {
     expect(queue.size).toBe(0)
   })
 
-  it("gives them as a collector takes them", () => {
+  it("The span queue returns spans in the format of a collector", () => {
     const queue = new SpanQueue()
     queue.push({ ...span, error: "TIMEOUT" })
     expect(queue.take(1).map(otlp)).toMatchObject([
@@ -162,5 +162,6 @@ describe("the queue of spans", () => {
     ])
   })
 
-  it("has its metrics", () => expect(instruments.map(({ name }) => name)).toContain("tidegate_spans_dropped_total"))
+  it("The span queue has a metric for dropped spans", () =>
+    expect(instruments.map(({ name }) => name)).toContain("tidegate_spans_dropped_total"))
 })

@@ -15,8 +15,8 @@ const written = (use: (run: (line: Effect.Effect<void>) => void) => void): Reado
   return found
 }
 
-describe("wide lines", () => {
-  it("have what they are about, and are not made up when they are not written", () => {
+describe("Event log lines", () => {
+  it("Log lines have their fields, and suppressed lines are counted without computing their fields", () => {
     const lines = new WideLines("request", { successes: 2, failures: 1 })
     const before = metrics.linesSuppressed.at("request").value
     let asked = 0
@@ -37,7 +37,7 @@ describe("wide lines", () => {
   })
 })
 
-it.effect("a fault has one id in its answer and in the log, and its cause in the log only", () =>
+it.effect("A fault has the same id in its answer and in the log, and its cause is only in the log", () =>
   Effect.gen(function* () {
     const found: Array<{ readonly text: string; readonly annotations: Record<string, unknown> }> = []
     const logger = Logger.map(Logger.formatStructured, (line) => {

@@ -8,10 +8,10 @@ import { inbound } from "./providers/code/inbound.ts"
 const plain = "text/plain; charset=utf-8"
 const application = "application/json; charset=utf-8"
 
-describe("every handshake", () => {
+describe("Provider handshakes", () => {
   const all: ReadonlyArray<readonly [string, HandshakeOf]> = Object.entries(handshakes)
 
-  it("is on the rows of its provider, and no row has another", () => {
+  it("Each handshake is attached to the rows of its provider and to no others", () => {
     const rows = new Map<unknown, ReadonlyArray<string>>()
     for (const { handshake, types } of providers) {
       if (handshake !== undefined) rows.set(handshake, [...(rows.get(handshake) ?? []), ...types].toSorted())
@@ -39,7 +39,7 @@ describe("every handshake", () => {
 
   for (const [name, handshake] of all) {
     it.prop(
-      `${name} answers nothing that a browser renders, and does not throw`,
+      `Handshake ${name} does not throw, and its answers are nothing that a browser renders`,
       { value: Schema.String, json: Schema.Json },
       (sample) => {
         const { json, value } = sample

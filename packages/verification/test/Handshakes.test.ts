@@ -34,7 +34,7 @@ describe("SLACK url_verification", () => {
     challenge: "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P",
     type: "url_verification"
   }
-  it("answers the challenge of a signed request", () => {
+  it("The Slack handshake answers the challenge of a signed request", () => {
     expect(handshakes.slackHandshake(post(message), {})).toStrictEqual({
       kind: "url_verification",
       status: 200,
@@ -44,7 +44,7 @@ describe("SLACK url_verification", () => {
       needsCheck: true
     })
   })
-  it("leaves everything else alone", () => {
+  it("The Slack handshake ignores every other request", () => {
     for (const challenge of unfit) expect(handshakes.slackHandshake(post({ ...message, challenge }), {})).toBeNull()
     for (const type of ["event_callback", undefined, ["url_verification"]]) {
       expect(handshakes.slackHandshake(post({ ...message, type }), {})).toBeNull()
@@ -67,7 +67,7 @@ describe("META hub.mode=subscribe", () => {
       ...over
     }).toString()
 
-  it("echoes the challenge to whoever knows the token", () => {
+  it("The Meta handshake echoes the challenge when the verify token is right", () => {
     expect(handshakes.metaHandshake(get(query()), auth)).toStrictEqual({
       kind: "subscribe",
       status: 200,
@@ -77,7 +77,7 @@ describe("META hub.mode=subscribe", () => {
       needsCheck: false
     })
   })
-  it("refuses everybody else", () => {
+  it("The Meta handshake refuses a wrong verify token or an invalid challenge", () => {
     for (const token of ["", "meaty", `${auth.verify_token} `, "undefined", auth.webhook_secret_key]) {
       expect(handshakes.metaHandshake(get(query({ "hub.verify_token": token })), auth)).toBe("refuse")
     }
@@ -93,7 +93,7 @@ describe("META hub.mode=subscribe", () => {
       expect(handshakes.metaHandshake(request, auth)).toBe("refuse")
     }
   })
-  it("leaves everything else alone", () => {
+  it("The Meta handshake ignores every other request", () => {
     expect(handshakes.metaHandshake(get(query({ "hub.mode": "unsubscribe" })), auth)).toBeNull()
     expect(handshakes.metaHandshake(get(`${query()}&hub.mode=subscribe`), auth)).toBeNull()
     expect(handshakes.metaHandshake(get(""), auth)).toBeNull()
@@ -102,7 +102,7 @@ describe("META hub.mode=subscribe", () => {
 })
 
 describe("DISCORD PING", () => {
-  it("1 wants a PONG from interactions, 0 an empty 204 from events", () => {
+  it("A Discord ping is answered with a PONG for interactions and with an empty 204 for events", () => {
     expect(handshakes.discordInteractionsHandshake(post({ type: 1, id: "1", token: "t" }), {})).toStrictEqual({
       kind: "ping",
       status: 200,
@@ -119,7 +119,7 @@ describe("DISCORD PING", () => {
       needsCheck: true
     })
   })
-  it("other types are ordinary", () => {
+  it("The Discord handshakes ignore every other message type", () => {
     for (const type of [0, 2, 3, "1", true, null, [1], undefined]) {
       expect(handshakes.discordInteractionsHandshake(post({ type }), {})).toBeNull()
     }
@@ -139,7 +139,7 @@ describe("ZOOM endpoint.url_validation", () => {
     event: "endpoint.url_validation"
   })
   // The plainToken of Zoom's documentation; the answer: printf qgg8vlvZRS6UYooatFL8Aw | openssl dgst -sha256 -hmac JRpZ0ZzBQLyFN7vnrBp5Vw
-  it("answers a signed request with the HMAC of its token", () => {
+  it("The Zoom handshake answers a signed request with the HMAC of its token", () => {
     expect(handshakes.zoomHandshake(post(message("qgg8vlvZRS6UYooatFL8Aw")), auth)).toStrictEqual({
       kind: "endpoint.url_validation",
       status: 200,
@@ -149,12 +149,12 @@ describe("ZOOM endpoint.url_validation", () => {
       needsCheck: true
     })
   })
-  it("signs nothing that Zoom itself would sign", () => {
+  it("The Zoom handshake does not sign a token that could be a signed message of Zoom", () => {
     for (const token of [...unfit, "v0:1893456000:{}", "a:b", "a b", "x".repeat(257)]) {
       expect(handshakes.zoomHandshake(post(message(token)), auth)).toBeNull()
     }
   })
-  it("leaves everything else alone", () => {
+  it("The Zoom handshake ignores every other request", () => {
     expect(handshakes.zoomHandshake(post({ ...message("qgg8"), event: "meeting.started" }), auth)).toBeNull()
     for (const payload of [null, "qgg8", ["qgg8"], undefined]) {
       expect(handshakes.zoomHandshake(post({ event: "endpoint.url_validation", payload }), auth)).toBeNull()
@@ -163,8 +163,8 @@ describe("ZOOM endpoint.url_validation", () => {
   })
 })
 
-describe("echoes of a query", () => {
-  it("DROPBOX challenge", () => {
+describe("Query echo handshakes", () => {
+  it("The Dropbox handshake echoes the challenge of the query", () => {
     expect(handshakes.dropboxHandshake(get("challenge=3w_x-9%3D"), {})).toStrictEqual({
       kind: "challenge",
       status: 200,
@@ -179,7 +179,7 @@ describe("echoes of a query", () => {
     expect(handshakes.dropboxHandshake({ ...get("challenge=a"), method: "POST" }, {})).toBeNull()
   })
 
-  it("MICROSOFT_GRAPH validationToken", () => {
+  it("The Microsoft Graph handshake echoes the validationToken of the query", () => {
     const request = inbound({
       url: "https://hooks.example/src_1?validationToken=Validation%3a+Testing+client+application+reachability"
     })
@@ -201,7 +201,7 @@ describe("echoes of a query", () => {
     for (const request of near) expect(handshakes.microsoftGraphHandshake(request, {})).toBeNull()
   })
 
-  it("neither echoes what could be a page or a header", () => {
+  it("The Dropbox and Microsoft Graph handshakes do not echo text that could be a page or a header", () => {
     for (const value of unfit.filter((value) => typeof value === "string")) {
       const query = new URLSearchParams({ challenge: value, validationToken: value }).toString()
       expect(handshakes.dropboxHandshake(get(query), {})).toBeNull()
@@ -214,7 +214,7 @@ describe("echoes of a query", () => {
 describe("TWITCH webhook_callback_verification", () => {
   const headers = { "twitch-eventsub-message-type": "webhook_callback_verification" }
   const message = { challenge: "pogchamp-kappa-360noscope-vohiyo", subscription: { id: "f1c2a387" } }
-  it("echoes the challenge of a signed request", () => {
+  it("The Twitch handshake echoes the challenge of a signed request", () => {
     expect(handshakes.twitchHandshake(post(message, headers), {})).toStrictEqual({
       kind: "webhook_callback_verification",
       status: 200,
@@ -224,7 +224,7 @@ describe("TWITCH webhook_callback_verification", () => {
       needsCheck: true
     })
   })
-  it("leaves everything else alone", () => {
+  it("The Twitch handshake ignores every other request", () => {
     for (const type of ["notification", "revocation", undefined, ["webhook_callback_verification"]]) {
       const request = post(message, { "twitch-eventsub-message-type": type })
       expect(handshakes.twitchHandshake(request, {})).toBeNull()
@@ -245,7 +245,7 @@ describe("ASANA X-Hook-Secret", () => {
     headers: { "x-hook-secret": secret },
     needsCheck: false
   }
-  it("remembers the first secret, and repeats it", () => {
+  it("The Asana handshake stores the first secret and echoes it", () => {
     expect(handshakes.asanaHandshake(hello, {})).toStrictEqual({ ...answer, remember: secret })
     expect(handshakes.asanaHandshake(inbound({ headers: hello.headers }), {})).toStrictEqual({
       ...answer,
@@ -253,7 +253,7 @@ describe("ASANA X-Hook-Secret", () => {
     })
     expect(handshakes.asanaHandshake(hello, { webhook_secret_key: secret })).toStrictEqual(answer)
   })
-  it("refuses another secret, and one that is none", () => {
+  it("The Asana handshake refuses a different secret and an invalid one", () => {
     for (const stored of [`${secret}0`, secret.slice(1), ""]) {
       expect(handshakes.asanaHandshake(hello, { webhook_secret_key: stored })).toBe("refuse")
     }
@@ -261,7 +261,7 @@ describe("ASANA X-Hook-Secret", () => {
       expect(handshakes.asanaHandshake(post("{}", { "x-hook-secret": wrong }), {})).toBe("refuse")
     }
   })
-  it("leaves everything else alone", () => {
+  it("The Asana handshake ignores every other request", () => {
     for (const wrong of [undefined, "", [secret, secret]]) {
       expect(handshakes.asanaHandshake(post("{}", { "x-hook-secret": wrong }), {})).toBeNull()
     }
@@ -276,19 +276,19 @@ describe("NOTION verification_token", () => {
   // The example of https://developers.notion.com/reference/webhooks.
   const token = "secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl"
   const answer = { kind: "verification_token", status: 200, contentType: null, body: "", needsCheck: false }
-  it("remembers the first token", () => {
+  it("The Notion handshake stores the first verification token", () => {
     const hello = post({ verification_token: token })
     expect(handshakes.notionHandshake(hello, {})).toStrictEqual({ ...answer, remember: token })
     expect(handshakes.notionHandshake(hello, { webhook_secret_key: token })).toStrictEqual(answer)
   })
-  it("refuses another token, and one that is none", () => {
+  it("The Notion handshake refuses a different token and an invalid one", () => {
     const stored = { webhook_secret_key: token }
     expect(handshakes.notionHandshake(post({ verification_token: `${token}x` }), stored)).toBe("refuse")
     for (const wrong of ["", "short", `${token} `, "x".repeat(257)]) {
       expect(handshakes.notionHandshake(post({ verification_token: wrong }), {})).toBe("refuse")
     }
   })
-  it("leaves events alone", () => {
+  it("The Notion handshake ignores events", () => {
     expect(handshakes.notionHandshake(post({ type: "page.created", verification_token: token }), {})).toBeNull()
     for (const wrong of [1, null, undefined, [token]]) {
       expect(handshakes.notionHandshake(post({ verification_token: wrong }), {})).toBeNull()
@@ -297,10 +297,10 @@ describe("NOTION verification_token", () => {
   })
 })
 
-describe("requests that only want 200", () => {
+describe("Handshakes that need only a 200", () => {
   const { intercomHandshake, mandrillHandshake, trelloHandshake } = handshakes
   for (const [name, handshake] of Object.entries({ intercomHandshake, mandrillHandshake, trelloHandshake })) {
-    it(`${name} answers HEAD, and nothing else`, () => {
+    it(`Handshake ${name} answers HEAD and ignores every other method`, () => {
       expect(handshake(inbound({ method: "HEAD" }), {})).toStrictEqual({
         kind: "head",
         status: 200,
@@ -312,7 +312,7 @@ describe("requests that only want 200", () => {
     })
   }
 
-  it("the ping of WooCommerce", () => {
+  it("The WooCommerce ping is answered with 200, and other forms are ignored", () => {
     const form = { "content-type": "application/x-www-form-urlencoded" }
     expect(handshakes.wooCommerceHandshake(post("webhook_id=7", form), {})).toStrictEqual({
       kind: "ping",
@@ -339,7 +339,7 @@ describe("requests that only want 200", () => {
 describe("OKTA x-okta-verification-challenge", () => {
   // The example of https://support.okta.com, "Unable to verify event hook": it carries the configured secret too.
   const challenge = "Me_rShK8JHsTnbyYrWXCEoMGbM_zsZ6k0hLPZ_Pg"
-  it("answers in JSON, when the secret is right", () => {
+  it("The Okta handshake answers the challenge in JSON and requires the secret", () => {
     const request = get("", { "x-okta-verification-challenge": challenge, authorization: "my-shared-secret" })
     expect(handshakes.oktaHandshake(request, {})).toStrictEqual({
       kind: "verification",
@@ -351,7 +351,7 @@ describe("OKTA x-okta-verification-challenge", () => {
     })
     expect(handshakes.oktaHandshake({ ...request, method: "POST" }, {})).toBeNull()
   })
-  it("leaves everything else alone", () => {
+  it("The Okta handshake ignores an invalid challenge", () => {
     for (const value of [...unfit.filter((value) => typeof value === "string"), undefined, [challenge, challenge]]) {
       expect(handshakes.oktaHandshake(get("", { "x-okta-verification-challenge": value }), {})).toBeNull()
     }

@@ -28,7 +28,7 @@ const roundTrip = (request: PresentingParts) => {
   return { masked, restored: restorePresented(masked, JSON.parse(JSON.stringify(secrets))) }
 }
 
-describe("where senders present a credential", () => {
+describe("Positions of presented secrets", () => {
   const open = credentialHeaders
   const table: ReadonlyArray<
     readonly [
@@ -78,7 +78,7 @@ describe("where senders present a credential", () => {
     ["GITHUB", "HMAC", { webhook_secret_key: "s" }, [], []]
   ]
   for (const [type, authType, auth, headers, query, own] of table) {
-    it(`${type} ${authType} ${JSON.stringify(auth)}`, () => {
+    it(`A ${type} source with auth_type ${authType} and auth ${JSON.stringify(auth)} masks the right headers`, () => {
       expect(placesOf(type, authType, auth)).toEqual({
         headers: [...open, ...headers],
         query,
@@ -87,7 +87,7 @@ describe("where senders present a credential", () => {
     })
   }
 
-  it("on every source: what HTTP and the providers have as a credential", () => {
+  it("Every source masks the credential headers of HTTP and of the providers", () => {
     expect([...credentialHeaders].sort()).toEqual([
       "authorization",
       "cookie",
@@ -107,7 +107,7 @@ describe("where senders present a credential", () => {
     }
   })
 
-  it("everywhere, when the settings cannot be read", () => {
+  it("Every header and query value is masked when the settings cannot be read", () => {
     expect(placesOf("WEBHOOK", "API_KEY", {})).toBe("everything")
     const taken = takePresented("everything", parts({ "x-a": "1", "x-b": ["2", "3"] }, "a=4&b"))
     expect(taken).toEqual({
@@ -124,8 +124,8 @@ describe("where senders present a credential", () => {
   })
 })
 
-describe("taking and putting back", () => {
-  it("a request that presents nothing is left alone", () => {
+describe("Removal and restoration of presented secrets", () => {
+  it("A request without presented secrets is left unchanged", () => {
     for (const request of [
       parts({}),
       parts({ host: "a", "x-keys": "b" }, "a=1&keys=2&b"),
@@ -138,19 +138,23 @@ describe("taking and putting back", () => {
   })
 
   const headers: ReadonlyArray<readonly [string, PresentingParts["headers"], PresentingParts["headers"]]> = [
-    ["one", { authorization: "Basic dTpw", a: "b" }, { authorization: presentedMask, a: "b" }],
-    ["a repeated one", { "x-key": ["one", "", "two"] }, { "x-key": [presentedMask, "", presentedMask] }],
-    ["two", { "x-key": "k", authorization: "Bearer t" }, { "x-key": presentedMask, authorization: presentedMask }],
-    ["one that is the mask", { authorization: presentedMask }, { authorization: presentedMask }],
-    ["bytes beyond ASCII", { "x-key": "\u00e4\u00ff" }, { "x-key": presentedMask }]
+    ["one header", { authorization: "Basic dTpw", a: "b" }, { authorization: presentedMask, a: "b" }],
+    ["a repeated header", { "x-key": ["one", "", "two"] }, { "x-key": [presentedMask, "", presentedMask] }],
+    [
+      "two headers",
+      { "x-key": "k", authorization: "Bearer t" },
+      { "x-key": presentedMask, authorization: presentedMask }
+    ],
+    ["a header that is the mask", { authorization: presentedMask }, { authorization: presentedMask }],
+    ["non-ASCII bytes", { "x-key": "\u00e4\u00ff" }, { "x-key": presentedMask }]
   ]
   for (const [name, sent, masked] of headers) {
-    it(`headers: ${name}`, () => {
+    it(`Presented secrets in headers are masked and restored: ${name}`, () => {
       expect(roundTrip(parts(sent))).toEqual({ masked: parts(masked), restored: parts(sent) })
     })
   }
 
-  it("headers that are called as every object's members are", () => {
+  it("Headers named like members of every object are masked and restored", () => {
     const sent = JSON.parse('{"__proto__":"p","constructor":"c"}')
     const named = { headers: ["__proto__", "constructor", "tostring", "hasownproperty"], query: [] }
     expect(takePresented(named, parts({}))).toBeNull()
@@ -176,12 +180,12 @@ describe("taking and putting back", () => {
     ["a=[PRESENTED]&key=s", `a=[PRESENTED]&key=${m}`]
   ]
   for (const [sent, masked] of queries) {
-    it(`query: ${sent}`, () => {
+    it(`Presented secrets in the query are masked and restored: ${sent}`, () => {
       expect(roundTrip(parts({}, sent))).toEqual({ masked: parts({}, masked), restored: parts({}, sent) })
     })
   }
 
-  it("whatever a query is made of, no value that a verification would read stays, and it comes back byte for byte", () => {
+  it("No secret remains in a masked random query, and the query is restored byte for byte", () => {
     // With what a sender cannot send, but a transformation can make.
     const pieces = [
       "key",
@@ -212,23 +216,23 @@ describe("taking and putting back", () => {
   })
 })
 
-describe("after a transformation", () => {
+describe("Presented secrets after a transformation", () => {
   const secrets = {
     headers: [["x-key", ["one", "two"]] as const],
     query: [["key", "s%33cret"] as const]
   }
   const restored = (headers: PresentingParts["headers"], query = "") => restorePresented(parts(headers, query), secrets)
 
-  it("what it kept is put back, wherever it stands now", () => {
+  it("Masks that a transformation keeps are restored wherever they are now", () => {
     expect(restored({ b: "c", "x-key": presentedMask }, "z=1&key=[PRESENTED]&b=")).toEqual(
       parts({ b: "c", "x-key": "one" }, "z=1&key=s%33cret&b=")
     )
   })
-  it("what it dropped or replaced stays so", () => {
+  it("Values that a transformation drops or replaces are not restored", () => {
     expect(restored({ a: "b" }, "c=d")).toEqual(parts({ a: "b" }, "c=d"))
     expect(restored({ "x-key": "its own" }, "key=own")).toEqual(parts({ "x-key": "its own" }, "key=own"))
   })
-  it("a mask more than there were is left out, and one under another name stays", () => {
+  it("Surplus masks are left out, and masks under other names stay", () => {
     expect(
       restored(
         { "x-key": [presentedMask, presentedMask, presentedMask], other: presentedMask },
@@ -236,14 +240,14 @@ describe("after a transformation", () => {
       )
     ).toEqual(parts({ "x-key": ["one", "two"], other: presentedMask }, "key=s%33cret&o=[PRESENTED]"))
   })
-  it("left out, nothing of it remains", () => {
+  it("Headers and query parameters with masks can be removed", () => {
     expect(
       withoutPresented(
         parts({ a: "b", "x-key": presentedMask, c: [presentedMask, "d"] }, "a=1&key=%5BPRESENTED%5D&b=2")
       )
     ).toEqual(parts({ a: "b", c: ["d"] }, "a=1&b=2"))
   })
-  it("a mask is seen in headers and query", () => {
+  it("Masks are found in headers and in the query", () => {
     expect(carriesMask(parts({ a: "b" }, "c=d&PRESENTED"))).toBe(false)
     expect(carriesMask(parts({ a: presentedMask }))).toBe(true)
     expect(carriesMask(parts({ a: ["b", presentedMask] }))).toBe(true)
@@ -251,7 +255,7 @@ describe("after a transformation", () => {
   })
 })
 
-it("what was stored in the clear is shown masked", () => {
+it("Headers stored without a mask are shown with a mask", () => {
   expect(shownHeaders({ authorization: "Bearer t", cookie: ["a", "b"], "x-hook-secret": "", "x-a": "1" })).toEqual({
     authorization: presentedMask,
     cookie: [presentedMask, presentedMask],
@@ -260,7 +264,7 @@ it("what was stored in the clear is shown masked", () => {
   })
 })
 
-describe("what the source itself verifies by", () => {
+describe("The source's own credentials", () => {
   const verifying = {
     headers: ["authorization", "x-own"],
     query: ["key", "token"],
@@ -269,19 +273,19 @@ describe("what the source itself verifies by", () => {
   const sent = parts({ authorization: "Bearer a", "x-own": ["k", "k"], "x-other": "o" }, "KEY=k&token=t&a=1")
   const others = parts({ authorization: "Bearer a", "x-other": "o" }, "token=t&a=1")
 
-  it("is left out where only the other credentials are put back", () => {
+  it("The source's own credentials are left out when only the other credentials are restored", () => {
     const { secrets, ...masked } = takePresented(verifying, sent)!
     expect(restoreOthers(masked, JSON.parse(JSON.stringify(secrets)))).toEqual(others)
     expect(restorePresented(masked, secrets)).toEqual(sent)
   })
 
-  it("is left out of a request as it came, which stays as it is where the source verifies by nothing that is presented", () => {
+  it("The source's own credentials are removed from a received request, if it has any", () => {
     expect(withoutOwn(sent, verifying)).toEqual(others)
     expect(withoutOwn(sent, places)).toBe(sent)
     expect(withoutOwn(sent, "everything").headers).toEqual({})
   })
 
-  it("was not told apart by older versions: then all credentials are put back", () => {
+  it("All credentials are restored from records of older versions, which do not separate the source's own", () => {
     const { secrets, ...masked } = takePresented(verifying, sent)!
     const { own: _, ...before } = secrets
     expect(restoreOthers(masked, before)).toEqual(sent)

@@ -80,7 +80,7 @@ const vectors = [
 
 describe("RFC 4231", () => {
   for (const [index, { data, key, sha256, sha512 }] of vectors.entries()) {
-    it(`vector ${index + 1}`, () => {
+    it(`RFC 4231 test vector ${index + 1} is verified, and its truncated signature is refused`, () => {
       const secret = `whsec_${key.toString("base64")}`
       for (const [algorithm, signature] of [["sha256", sha256] as const, ["sha512", sha512] as const]) {
         const scheme = { ...plain, algorithm, secret: "whsec" as const }
@@ -92,8 +92,8 @@ describe("RFC 4231", () => {
   }
 })
 
-describe("compileScheme", () => {
-  it("has no check without a key", () => {
+describe("Function compileScheme", () => {
+  it("A signature scheme without a valid key is not compiled", () => {
     expect(compileScheme(plain, "")).toBeNull()
     expect(compileScheme({ ...plain, secret: "whsec" }, "")).toBeNull()
     expect(compileScheme({ ...plain, secret: "whsec" }, "whsec_")).toBeNull()
@@ -101,7 +101,7 @@ describe("compileScheme", () => {
     expect(compileScheme({ ...plain, secret: "whsec" }, "whsec_abcde")).toBeNull()
   })
 
-  it("refuses a row that cannot work", () => {
+  it("A signature scheme with an unknown placeholder or a missing timestamp rule throws", () => {
     expect(() => compileScheme({ ...plain, content: "{host}{body}" }, "k")).toThrow(/unknown placeholder \{host\}/)
     expect(() => compileScheme({ ...plain, content: "{timestamp}.{body}" }, "k")).toThrow(/needs a timestamp rule/)
     // A timestamp inside the body is signed with it, and is nowhere else to be signed.
@@ -114,7 +114,7 @@ describe("compileScheme", () => {
 
 // Fixtures: printf '1700000000.hello' | openssl dgst -sha256 -hmac k -r, and so with 1700000000999.hello and
 // v0:1700000000:7:hello.
-describe("headers of items", () => {
+describe("Signature headers with items", () => {
   const pairs: SignatureScheme = {
     ...plain,
     separator: ",",
@@ -125,13 +125,13 @@ describe("headers of items", () => {
   const good = "0c511384dbc4c6b6cbe53e5da961410697e51518b6128a9f4b1c0920a2ba5ff5"
   const verify = (value: string, at = now) => check(pairs, "k", { "x-signature": value }, "hello", at)
 
-  it("any of several signatures may match, in any order, among items that mean nothing here", () => {
+  it("One of several signatures in a header is enough, in any order and among unknown items", () => {
     expect(verify(`t=1700000000,v1=${good}`)).toBe(true)
     expect(verify(`v1=${good}, t=1700000000`)).toBe(true)
     expect(verify(`t=1700000000,v1=${"0".repeat(64)},v0=abc,v1=${good},`)).toBe(true)
   })
 
-  it("refuses other versions, doubtful timestamps and old signatures", () => {
+  it("A signature header with a wrong version, an ambiguous timestamp or an old signature is refused", () => {
     expect(verify(`t=1700000000,v0=${good}`)).toBe(false)
     expect(verify(`t=1700000000,v1=${"0".repeat(64)}`)).toBe(false)
     expect(verify(`t=1700000000,t=1700000000,v1=${good}`)).toBe(false)
@@ -142,7 +142,7 @@ describe("headers of items", () => {
     expect(verify(`t=1700000000,v1=${good}`, now + 301)).toBe(false)
   })
 
-  it("a timestamp may be ahead by the tolerance, and by 5 minutes at most, however long requests may be repeated", () => {
+  it("A timestamp may be ahead by the tolerance, but by 5 minutes at most", () => {
     const within = (toleranceSeconds: number, at: number) =>
       check(
         { ...pairs, timestamp: { from: { itemPrefix: "t=" }, unit: "seconds", toleranceSeconds } },
@@ -156,7 +156,7 @@ describe("headers of items", () => {
     expect([within(60, now - 60), within(60, now - 61)]).toEqual([true, false])
   })
 
-  it("a timestamp may be in milliseconds", () => {
+  it("A timestamp may be in milliseconds", () => {
     const scheme: SignatureScheme = {
       ...pairs,
       timestamp: { from: { itemPrefix: "t=" }, unit: "milliseconds", toleranceSeconds: 300 }
@@ -170,8 +170,8 @@ describe("headers of items", () => {
   })
 })
 
-describe("signed content", () => {
-  it("is built from literal text, headers and the body", () => {
+describe("Signed content", () => {
+  it("Signed content is built from literal text, headers and the body", () => {
     const scheme: SignatureScheme = {
       ...plain,
       prefix: "v0=",
@@ -193,7 +193,7 @@ describe("signed content", () => {
     expect(check(scheme, "k", { ...headers, "x-timestamp": "1700000001" }, "hello")).toBe(false)
   })
 
-  it("Standard Webhooks is a row: what the reference implementation signs is verified", () => {
+  it("The scheme of Standard Webhooks verifies what the reference implementation signs", () => {
     const scheme: SignatureScheme = {
       header: "webhook-signature",
       separator: " ",
@@ -228,8 +228,8 @@ const properties = {
   flip: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 93 }))
 }
 
-describe("properties", () => {
-  it.prop("a signed body is verified; with any byte of body or signature changed it is not", properties, (sample) => {
+describe("Signature properties", () => {
+  it.prop("A signed body is verified, and refused when any byte of body or signature changes", properties, (sample) => {
     const { algorithm, encoding, secret } = sample
     const body = Buffer.from(sample.body)
     const signature = createHmac(algorithm, secret).update(body).digest(encoding)
@@ -247,7 +247,7 @@ describe("properties", () => {
     expect(check(scheme, secret, { "x-signature": forged }, body)).toBe(isSameHex)
   })
 
-  it.prop("no header makes a check throw", { value: Schema.String, body: Schema.String }, ({ body, value }) => {
+  it.prop("No header makes a check throw", { value: Schema.String, body: Schema.String }, ({ body, value }) => {
     for (const separator of [null, ",", " "]) {
       expect(check({ ...plain, separator }, "k", { "x-signature": value }, body)).toBe(false)
     }

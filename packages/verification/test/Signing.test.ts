@@ -35,20 +35,20 @@ const rows = providers.flatMap(({ authType, settings, types, verification }) => 
   return types.map((type) => [type, { type, auth_type: authType, auth }, verification.kind] as const)
 })
 
-describe.each(rows.filter(([, , kind]) => kind !== "code"))("a request as %s sends it", (_, source) => {
-  it("is verified, and no other body with its headers", () => {
+describe.each(rows.filter(([, , kind]) => kind !== "code"))("A signed request of %s", (_, source) => {
+  it("A signed request is verified, and another body with its headers is refused", () => {
     expect(verdict(source)).toBe("verified")
     if (signingSecretOf(source) === "webhook_secret_key") {
       expect(verdict(source, { body: Buffer.from('{"type":"order.created"}') })).toBe("failed")
     }
   })
 
-  it("is not signed without the secret", () => {
+  it("A request without a secret is not signed", () => {
     expect(verdict({ ...source, auth: {} })).toBe("not signed")
   })
 })
 
-it.each(rows.filter(([, , kind]) => kind === "code"))("%s verifies by code: nothing is signed for it", (_, source) => {
+it.each(rows.filter(([, , kind]) => kind === "code"))("Nothing is signed for %s, which code verifies", (_, source) => {
   expect([signingSecretOf(source), verdict(source)]).toEqual([null, "not signed"])
 })
 
@@ -57,13 +57,13 @@ it.each<[string, Verifying["auth_type"], Record<string, string>]>([
   ["HMAC with a timestamp", "HMAC", { webhook_secret_key: "a secret", timestamp_header: "X-Time" }],
   ["an API key", "API_KEY", { api_key: "a secret key", header_key: "X-Key" }],
   ["Basic", "BASIC_AUTH", { username: "ada", password: "löve" }]
-])("a source's own settings sign: %s", (_, auth_type, auth) => {
+])("A request signed with the source's own settings is verified: %s", (_, auth_type, auth) => {
   const complete =
     auth_type === "HMAC" ? { header_key: "x-signature", algorithm: "sha256", encoding: "hex", ...auth } : auth
   expect(verdict({ type: "WEBHOOK", auth_type, auth: complete })).toBe("verified")
 })
 
-it("a body that has to hold the timestamp is refused when it is no object", () => {
+it("A body that must contain the timestamp is not signed when it is not an object", () => {
   const sign = signerOf({ type: "LINEAR", auth_type: "HMAC", auth: secrets })!
   for (const body of ["[]", "text", "1"]) expect(sign({ ...unsigned, body: Buffer.from(body) })).toBeNull()
 })

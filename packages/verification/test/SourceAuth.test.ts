@@ -49,7 +49,7 @@ const signedWithTimestamp = "c6e5815269f0e89ae9c8acfc9482fcfb7aabedcf0c659613dbf
 
 const urlSafe = (text: string) => text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")
 
-it("without an auth_type everything is accepted, unverified", () => {
+it("Without an auth_type every request is accepted as unverified", () => {
   expect(verify(null, {}, { headers: { "x-signature": "whatever" } })).toBe("unverified")
 })
 
@@ -59,7 +59,7 @@ describe("HMAC verification", () => {
     const withSignature = (encoding: string, value: string) =>
       verify("HMAC", { secret, algorithm, encoding }, { headers: { "x-signature": value }, body })
 
-    it(`${algorithm}: what openssl signs is verified, in every spelling of its encoding`, () => {
+    it(`HMAC with ${algorithm} verifies signatures of openssl in each spelling of their encoding`, () => {
       expect(withSignature("hex", hex)).toBe("verified")
       expect(withSignature("hex", hex.toUpperCase())).toBe("verified")
       expect(withSignature("base64", base64)).toBe("verified")
@@ -68,7 +68,7 @@ describe("HMAC verification", () => {
       expect(withSignature("base64url", base64.replaceAll("+", "-").replaceAll("/", "_"))).toBe("verified")
     })
 
-    it(`${algorithm}: another encoding, length or padding is refused`, () => {
+    it(`HMAC with ${algorithm} refuses another encoding, length or padding`, () => {
       const refused = [
         ["hex", base64],
         ["base64", hex],
@@ -93,7 +93,7 @@ describe("HMAC verification", () => {
     })
   }
 
-  it("the two base64 alphabets are not the same", () => {
+  it("HMAC does not mix up the two base64 alphabets", () => {
     const value = signed.sha512.base64
     const headers = (text: string) => ({ headers: { "x-signature": text }, body })
     const settings = (encoding: string) => ({ secret, algorithm: "sha512", encoding })
@@ -101,14 +101,14 @@ describe("HMAC verification", () => {
     expect(verify("HMAC", settings("base64"), headers(urlSafe(value)))).toBe("failed")
   })
 
-  it("base64 whose spare bits are set is refused: it decodes to the same bytes, but nobody encodes so", () => {
+  it("HMAC refuses base64 with spare bits set, although it decodes to the same bytes", () => {
     const altered = signed.sha256.base64.replace("o=", "p=")
     expect(Buffer.from(altered, "base64")).toStrictEqual(Buffer.from(signed.sha256.base64, "base64"))
     const request = { headers: { "x-signature": altered }, body }
     expect(verify("HMAC", { secret, encoding: "base64" }, request)).toBe("failed")
   })
 
-  it("another key, another algorithm of the same length, or no signature is refused", () => {
+  it("HMAC refuses another key, another algorithm of the same length, or a missing signature", () => {
     const headers = { "x-signature": signed.sha256.hex }
     expect(verify("HMAC", { secret: "It is a secret: u" }, { headers, body })).toBe("failed")
     expect(verify("HMAC", { secret: `${secret}\n` }, { headers, body })).toBe("failed")
@@ -118,7 +118,7 @@ describe("HMAC verification", () => {
     expect(verify("HMAC", { secret }, { query: `x-signature=${signed.sha256.hex}`, body })).toBe("failed")
   })
 
-  it("a body that was parsed and written again is refused", () => {
+  it("HMAC refuses a body that was parsed and serialized again", () => {
     const again = utf8(JSON.stringify(JSON.parse(body.toString("utf8"))))
     expect(again).not.toStrictEqual(body)
     const headers = { "x-signature": signed.sha256.hex }
@@ -126,26 +126,26 @@ describe("HMAC verification", () => {
     expect(verify("HMAC", { secret }, { headers, body: utf8(`${body.toString("utf8")}\n`) })).toBe("failed")
   })
 
-  it("several values of the header are refused, as an array and joined as Node joins them", () => {
+  it("HMAC refuses several values of the signature header, as an array or joined by Node", () => {
     const { hex } = signed.sha256
     for (const value of [[hex], [hex, hex], `${hex}, ${hex}`, `${hex},${hex}`, `0, ${hex}`]) {
       expect(verify("HMAC", { secret }, { headers: { "x-signature": value }, body })).toBe("failed")
     }
   })
 
-  it("headers that JavaScript puts into every object are no signature", () => {
+  it("HMAC takes no signature from members that every JavaScript object has", () => {
     for (const name of ["constructor", "__proto__", "toString"]) {
       expect(verify("HMAC", { secret, header_key: name }, { headers: {}, body })).toBe("failed")
     }
   })
 
-  it("looks the header up in lower case, however its name was written", () => {
+  it("HMAC finds the signature header whatever the case of its configured name", () => {
     const settings = { secret, signature_header: "X-Hub-Signature-256", prefix: "sha256=" }
     const headers = { "x-hub-signature-256": `sha256=${signed.sha256.hex}` }
     expect(verify("HMAC", settings, { headers, body })).toBe("verified")
   })
 
-  it("a prefix is required as it is written", () => {
+  it("HMAC requires the signature prefix exactly as it is configured", () => {
     const withValue = (value: string) =>
       verify("HMAC", { secret, prefix: "sha256=" }, { headers: { "x-signature": value }, body })
     const { hex } = signed.sha256
@@ -155,7 +155,7 @@ describe("HMAC verification", () => {
     }
   })
 
-  it("an empty body can be signed", () => {
+  it("HMAC verifies an empty body", () => {
     // printf '' | openssl dgst -sha256 -hmac k -r
     const headers = { "x-signature": "8bb990c40a7d61cb97597a942125025be50ac8beb74436e3735b98893a7f6620" }
     expect(verify("HMAC", { secret: "k" }, { headers })).toBe("verified")
@@ -171,21 +171,21 @@ describe("HMAC with a timestamp", () => {
       { headers: { "x-signature": signedWithTimestamp, "x-timestamp": timestamp }, body, nowSeconds }
     )
 
-  it("verifies within the tolerance, in both directions, and not a second longer", () => {
+  it("HMAC accepts a timestamp within the tolerance in both directions, and not a second beyond", () => {
     for (const age of [-300, -1, 0, 0.5, 299, 300]) expect(at("1700000000", now + age)).toBe("verified")
     for (const age of [-301, 301, 86_400]) expect(at("1700000000", now + age)).toBe("failed")
   })
 
-  it("takes the tolerance of the settings", () => {
+  it("HMAC uses the tolerance of the settings", () => {
     expect(at("1700000000", now + 20, { tolerance_seconds: 20 })).toBe("verified")
     expect(at("1700000000", now + 21, { tolerance_seconds: 20 })).toBe("failed")
   })
 
-  it("the timestamp is signed: a fresh one does not revive an old signature", () => {
+  it("HMAC signs the timestamp, so a fresh timestamp does not make an old signature valid", () => {
     expect(at("1700000900", now + 900)).toBe("failed")
   })
 
-  it("the timestamp is signed as it was written", () => {
+  it("HMAC signs the timestamp exactly as it is written", () => {
     expect(at("01700000000", now)).toBe("failed")
   })
 
@@ -198,13 +198,13 @@ describe("HMAC with a timestamp", () => {
     " 1700000000",
     "2023-11-14T22:13:20Z",
     "1700000000000"
-  ])("refuses the timestamp %j, even when it is signed", (timestamp) => {
+  ])("HMAC refuses the signed timestamp %j", (timestamp) => {
     const signature = createHmac("sha256", secret).update(`${timestamp}.`).update(body).digest("hex")
     const headers = { "x-signature": signature, "x-timestamp": timestamp }
     expect(verify("HMAC", settings, { headers, body })).toBe("failed")
   })
 
-  it("refuses a missing or repeated timestamp, and a signature of the body alone", () => {
+  it("HMAC refuses a missing or repeated timestamp, and a signature of the body alone", () => {
     expect(at("", now)).toBe("failed")
     expect(at(["1700000000"], now)).toBe("failed")
     expect(at("1700000000, 1700000000", now)).toBe("failed")
@@ -219,7 +219,7 @@ describe("BASIC_AUTH", () => {
   const withHeader = (authorization: string, auth: unknown = settings) =>
     verify("BASIC_AUTH", auth, { headers: { authorization } })
 
-  it("verifies the example of RFC 7617, in any case of the scheme, with and without padding", () => {
+  it("BASIC_AUTH verifies the example of RFC 7617, in any case of the scheme, with or without padding", () => {
     for (const value of [
       "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
       "basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
@@ -230,14 +230,14 @@ describe("BASIC_AUTH", () => {
     }
   })
 
-  it("a password may contain colons and be beyond ASCII, as UTF-8", () => {
+  it("A BASIC_AUTH password may contain colons and non-ASCII characters in UTF-8", () => {
     // printf 'tëst:a:b:£' | base64
     expect(withHeader("Basic dMOrc3Q6YTpiOsKj", { username: "tëst", password: "a:b:£" })).toBe("verified")
     const latin1 = Buffer.from("tëst:a:b:£", "latin1").toString("base64")
     expect(withHeader(`Basic ${latin1}`, { username: "tëst", password: "a:b:£" })).toBe("failed")
   })
 
-  it("bytes that are not UTF-8 match nothing, not even the character that replaces them", () => {
+  it("BASIC_AUTH bytes that are not UTF-8 match nothing, not even the replacement character", () => {
     const bytes = Buffer.concat([utf8("user:"), Buffer.from([0xff])]).toString("base64")
     const { verify } = compileSourceAuth({
       type: "WEBHOOK",
@@ -248,7 +248,7 @@ describe("BASIC_AUTH", () => {
     expect(verify({ ...empty, headers, body })).toBe("failed")
   })
 
-  it("refuses everything else", () => {
+  it("BASIC_AUTH refuses every other value of the header", () => {
     const of = (credentials: string) => `Basic ${utf8(credentials).toString("base64")}`
     const refused = [
       of("Aladdin:open sesam"),
@@ -279,7 +279,7 @@ describe("BASIC_AUTH", () => {
 })
 
 describe("API_KEY", () => {
-  it("verifies the key in the header", () => {
+  it("API_KEY verifies the key in the header", () => {
     const settings = { api_key: "sesame-1234", header_key: "X-Token" }
     const withToken = (value: string | ReadonlyArray<string>) =>
       verify("API_KEY", settings, { headers: { "x-token": value } })
@@ -292,13 +292,13 @@ describe("API_KEY", () => {
     expect(verify("API_KEY", settings, { query: "X-Token=sesame-1234" })).toBe("failed")
   })
 
-  it("a key beyond ASCII is the UTF-8 that was sent", () => {
+  it("An API_KEY with non-ASCII characters is compared as UTF-8", () => {
     const withKey = (value: string) => verify("API_KEY", { api_key: "clé-£" }, { headers: { "x-api-key": value } })
     expect(withKey(wire("clé-£"))).toBe("verified")
     expect(withKey("clé-£")).toBe("failed")
   })
 
-  it("verifies the key in the query, once and decoded", () => {
+  it("API_KEY verifies the key in the query, which must occur once and is decoded", () => {
     const withQuery = (query: string) => verify("API_KEY", { api_key: "a b+c/é", query_key: "key" }, { query })
     expect(withQuery("key=a%20b%2Bc%2F%C3%A9")).toBe("verified")
     expect(withQuery("x=1&key=a+b%2bc/%C3%A9&y")).toBe("verified")
@@ -316,7 +316,7 @@ describe("API_KEY", () => {
     }
   })
 
-  it("with both, the header decides when it is there", () => {
+  it("API_KEY with header and query uses the header when it is present", () => {
     const settings = { api_key: "sesame-1234", header_key: "x-token", query_key: "token" }
     const query = "token=sesame-1234"
     expect(verify("API_KEY", settings, { query })).toBe("verified")
@@ -326,25 +326,25 @@ describe("API_KEY", () => {
   })
 })
 
-describe("settings in the store that do not validate verify nobody", () => {
+describe("Invalid stored settings", () => {
   const verifyStored = (auth_type: string | null, auth: unknown, headers: InboundRequest["headers"]) =>
     compileSourceAuth({ type: "WEBHOOK", auth_type, auth }).verify({ ...empty, headers })
 
-  it("HMAC by an empty secret", () => {
+  it("Stored HMAC settings with an empty secret verify nobody", () => {
     // printf '' | openssl dgst -sha256 -hmac '' -r
     const headers = { "x-signature": "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad" }
     expect(verifyStored("HMAC", { webhook_secret_key: "" }, headers)).toBe("failed")
     expect(verifyStored("HMAC", {}, headers)).toBe("failed")
   })
 
-  it("credentials that are missing are not the word undefined", () => {
+  it("Missing stored credentials are not compared as the word undefined", () => {
     const authorization = `Basic ${utf8("undefined:undefined").toString("base64")}`
     expect(verifyStored("BASIC_AUTH", {}, { authorization })).toBe("failed")
     expect(verifyStored("API_KEY", {}, { "x-api-key": "undefined" })).toBe("failed")
     expect(verifyStored("API_KEY", { api_key: "" }, { "x-api-key": "" })).toBe("failed")
   })
 
-  it("a type that does not exist", () => {
+  it("An unknown stored auth_type verifies nobody", () => {
     expect(verifyStored("NONE", {}, {})).toBe("failed")
   })
 })

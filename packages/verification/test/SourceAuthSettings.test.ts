@@ -5,21 +5,21 @@ import { validateSourceAuth } from "@tidegate/verification/SourceAuth"
 const errors = (authType: unknown, auth: unknown) =>
   Result.getOrThrow(Result.flip(validateSourceAuth("WEBHOOK", authType, auth)))
 
-describe("no auth_type", () => {
-  it("is null", () => {
+describe("Settings without auth_type", () => {
+  it("A missing or null auth_type is stored as null", () => {
     expect(validateSourceAuth("WEBHOOK", null, {})).toStrictEqual(Result.succeed({ auth_type: null, auth: {} }))
     expect(validateSourceAuth("WEBHOOK", undefined, undefined)).toStrictEqual(
       Result.succeed({ auth_type: null, auth: {} })
     )
   })
 
-  it("null turns verification off, whatever settings are left over", () => {
+  it("An auth_type of null turns verification off and drops leftover settings", () => {
     expect(validateSourceAuth("WEBHOOK", null, { webhook_secret_key: "k" })).toStrictEqual(
       Result.succeed({ auth_type: null, auth: {} })
     )
   })
 
-  it("settings without an auth_type are an error: their writer believes that requests are verified", () => {
+  it("Settings without an auth_type are refused, because their writer expects verification", () => {
     expect(errors(undefined, { webhook_secret_key: "k" })).toStrictEqual([
       {
         path: "config.auth_type",
@@ -28,21 +28,21 @@ describe("no auth_type", () => {
     ])
   })
 
-  it.each(["hmac", "OAUTH", "", 5, {}, []])("refuses the auth_type %j", (authType) => {
+  it.each(["hmac", "OAUTH", "", 5, {}, []])("The auth_type %j is refused", (authType) => {
     expect(errors(authType, {})).toStrictEqual([
       { path: "config.auth_type", message: "must be one of BASIC_AUTH, API_KEY, HMAC or null" }
     ])
   })
 
-  it.each([["text"], [5], [true], [[]]])("refuses settings that are %j", (auth) => {
+  it.each([["text"], [5], [true], [[]]])("Settings of the value %j are refused", (auth) => {
     for (const authType of ["BASIC_AUTH", "API_KEY", "HMAC"]) {
       expect(errors(authType, auth)).toStrictEqual([{ path: "config.auth", message: "must be an object" }])
     }
   })
 })
 
-describe("HMAC", () => {
-  it("fills in the defaults", () => {
+describe("HMAC settings", () => {
+  it("HMAC settings get their defaults", () => {
     expect(validateSourceAuth("WEBHOOK", "HMAC", { webhook_secret_key: "k" })).toStrictEqual(
       Result.succeed({
         auth_type: "HMAC",
@@ -51,7 +51,7 @@ describe("HMAC", () => {
     )
   })
 
-  it("takes the other names, treats null as not given", () => {
+  it("HMAC settings accept alternative names and treat null as not given", () => {
     const written = {
       secret: "k",
       signature_header: "X-Hub-Signature-256",
@@ -75,7 +75,7 @@ describe("HMAC", () => {
     )
   })
 
-  it("is stable: what is stored validates to itself", () => {
+  it("Stored HMAC settings validate to themselves", () => {
     const once = Result.getOrThrow(
       validateSourceAuth("WEBHOOK", "HMAC", { secret: "k", header_name: "x-s", prefix: "", timestamp_header: "x-t" })
     )
@@ -121,11 +121,11 @@ describe("HMAC", () => {
       "is no setting of auth_type HMAC: config.auth takes webhook_secret_key, header_key, algorithm, encoding, prefix, timestamp_header, tolerance_seconds"
     ],
     [{ secret: "k", timestamp_header: "X-Signature" }, "timestamp_header", "must not be the header of the signature"]
-  ])("refuses %j", (auth, name, message) => {
+  ])("The HMAC settings %j are refused", (auth, name, message) => {
     expect(errors("HMAC", auth)).toStrictEqual([{ path: `config.auth.${name}`, message }])
   })
 
-  it("reports everything that is wrong at once, and shows no value", () => {
+  it("All errors of HMAC settings are reported at once, without any value", () => {
     const reported = errors("HMAC", { secret: { top: "hush-hush" }, algorithm: "hush-hush", header_key: "hush hush" })
     expect(reported.map(({ path }) => path)).toStrictEqual([
       "config.auth.secret",
@@ -136,7 +136,7 @@ describe("HMAC", () => {
   })
 })
 
-describe("BASIC_AUTH", () => {
+describe("BASIC_AUTH settings", () => {
   it.each([
     [{ username: "u" }, "password", "is required"],
     [{ password: "p" }, "username", "is required"],
@@ -144,13 +144,13 @@ describe("BASIC_AUTH", () => {
     [{ username: "", password: "p" }, "username", "must not be empty"],
     [{ username: "a:b", password: "p" }, "username", "must not contain a colon (it ends the user name)"],
     [{ username: "u", password: "p\n" }, "password", "must not contain control characters"]
-  ])("refuses the settings %j", (auth, name, message) => {
+  ])("The BASIC_AUTH settings %j are refused", (auth, name, message) => {
     expect(errors("BASIC_AUTH", auth)).toStrictEqual([{ path: `config.auth.${name}`, message }])
   })
 })
 
-describe("API_KEY", () => {
-  it("fills in the header, takes the other name, and adds no header beside a query parameter", () => {
+describe("API_KEY settings", () => {
+  it("API_KEY settings get a default header unless a query parameter is given", () => {
     const normalised = (auth: unknown) => Result.getOrThrow(validateSourceAuth("WEBHOOK", "API_KEY", auth)).auth
     expect(normalised({ api_key: "k" })).toStrictEqual({ api_key: "k", header_key: "x-api-key" })
     expect(normalised({ api_key: "k", header_name: "X-Token" })).toStrictEqual({
@@ -173,7 +173,7 @@ describe("API_KEY", () => {
       "header_name",
       "is another name of header_key and differs from it"
     ]
-  ])("refuses the settings %j", (auth, name, message) => {
+  ])("The API_KEY settings %j are refused", (auth, name, message) => {
     expect(errors("API_KEY", auth)).toStrictEqual([{ path: `config.auth.${name}`, message }])
   })
 })

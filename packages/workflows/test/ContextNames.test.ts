@@ -4,7 +4,7 @@ import { compileWorkflow } from "../src/Workflow.ts"
 import type { Outcome } from "../src/StepKind.ts"
 import { catalog, compiled, echo, edge, facts, filter } from "./Graphs.ts"
 
-const told = (condition: unknown, isStored = false) => {
+const issues = (condition: unknown, isStored = false) => {
   const steps = [echo("before"), filter("step", condition), echo("after")]
   const edges = [edge("", "before"), edge("before", "step"), edge("step", "after")]
   const result = compileWorkflow(steps, edges, { ...catalog, isStored })
@@ -20,62 +20,64 @@ const of = (text: string) => {
   return Result.isFailure(result) ? result.failure.map(({ code, message }) => `${code}: ${message}`) : []
 }
 
-it("A condition about a name that a run does not have is refused with the nearest one", () => {
-  expect(told({ bdoy: { status: "paid" } })).toEqual([
+it("A condition on a name that a run does not have is refused with the nearest name", () => {
+  expect(issues({ bdoy: { status: "paid" } })).toEqual([
     "CONDITION_INVALID config.conditions.bdoy: bdoy is nothing that a run has; did you mean body?"
   ])
-  expect(told({ trigger: { bdoy: { status: "paid" } } })).toEqual([
+  expect(issues({ trigger: { bdoy: { status: "paid" } } })).toEqual([
     "CONDITION_INVALID config.conditions.trigger.bdoy: trigger has no bdoy; did you mean body?"
   ])
-  expect(told({ $or: [{ "triger.body.status": "paid" }] })).toEqual([
+  expect(issues({ $or: [{ "triger.body.status": "paid" }] })).toEqual([
     "CONDITION_INVALID config.conditions.$or[0].triger.body.status: triger is nothing that a run has; did you mean trigger?"
   ])
-  expect(told({ steps: { before: { outptu: { a: 1 } } } })).toEqual([
+  expect(issues({ steps: { before: { outptu: { a: 1 } } } })).toEqual([
     "CONDITION_INVALID config.conditions.steps.before.outptu: outptu is nothing that a step leaves: there are status, output, error; did you mean output?"
   ])
 })
 
-it("A reference to a step that is not there, or does not lead to the condition, is refused", () => {
-  expect(told({ trigger: { body: { id: { $ref: "steps.befroe.output.id" } } } })).toEqual([
+it("A reference to a step that is unknown or not upstream is refused", () => {
+  expect(issues({ trigger: { body: { id: { $ref: "steps.befroe.output.id" } } } })).toEqual([
     "TEMPLATE_REFERENCE_UNKNOWN config.conditions.trigger.body.id.$ref: names no step of this workflow; did you mean before?"
   ])
-  expect(told({ trigger: { body: { id: { $eq: { $ref: "steps.after.output.id" } } } } })).toEqual([
+  expect(issues({ trigger: { body: { id: { $eq: { $ref: "steps.after.output.id" } } } } })).toEqual([
     "TEMPLATE_REFERENCE_NOT_UPSTREAM config.conditions.trigger.body.id.$eq.$ref: the step after does not lead to this one"
   ])
-  expect(told({ trigger: { body: { id: { $ref: "tirgger.body.id" } } } })).toEqual([
+  expect(issues({ trigger: { body: { id: { $ref: "tirgger.body.id" } } } })).toEqual([
     "CONDITION_INVALID config.conditions.trigger.body.id.$ref: tirgger is nothing that a run has; did you mean trigger?"
   ])
-  expect(told({ "steps.gone.output.id": 1 })).toEqual([
+  expect(issues({ "steps.gone.output.id": 1 })).toEqual([
     "TEMPLATE_REFERENCE_UNKNOWN config.conditions.steps.gone.output.id: names no step of this workflow"
   ])
 })
 
-it("A condition about an element of a list, below a single value, or of a status that no step has is refused", () => {
-  expect(told({ item: { sku: "a" } })).toEqual([
+it("A condition on an unknown item, member or step status is refused", () => {
+  expect(issues({ item: { sku: "a" } })).toEqual([
     "CONDITION_INVALID config.conditions.item: item is nothing that a run has"
   ])
-  expect(told({ trigger: { body: { id: { $ref: "item.id" } } } })).toHaveLength(1)
-  expect(told({ steps: { before: { status: "suceeded" } } })).toEqual([
+  expect(issues({ trigger: { body: { id: { $ref: "item.id" } } } })).toHaveLength(1)
+  expect(issues({ steps: { before: { status: "suceeded" } } })).toEqual([
     "CONDITION_INVALID config.conditions.steps.before.status: suceeded is no status that can be read of a step: there are succeeded, failed; did you mean succeeded?"
   ])
-  expect(told({ "steps.before.status": { $eq: "skipped" } })).toHaveLength(1)
-  expect(told({ "steps.before.status.code": 1 })).toEqual([
+  expect(issues({ "steps.before.status": { $eq: "skipped" } })).toHaveLength(1)
+  expect(issues({ "steps.before.status.code": 1 })).toEqual([
     "CONDITION_INVALID config.conditions.steps.before.status.code: status is a single value: there is no code in it"
   ])
-  expect(told({ steps: { before: { error: { cod: "TIMEOUT" } } } })).toEqual([
+  expect(issues({ steps: { before: { error: { cod: "TIMEOUT" } } } })).toEqual([
     "CONDITION_INVALID config.conditions.steps.before.error.cod: error has no cod; did you mean code?"
   ])
-  expect(told({ trigger: { source: { nmae: "shop" } } })).toEqual([
+  expect(issues({ trigger: { source: { nmae: "shop" } } })).toEqual([
     "CONDITION_INVALID config.conditions.trigger.source.nmae: trigger.source has no nmae; did you mean name?"
   ])
 })
 
-it("A condition written shortly may compare with the run, and is refused where the run has no such step", () => {
-  expect(told({ body: { id: { $ref: "steps.befor.output.id" } } })).toEqual([
+it("A short condition may reference the run, and is refused when the run has no such step", () => {
+  expect(issues({ body: { id: { $ref: "steps.befor.output.id" } } })).toEqual([
     "TEMPLATE_REFERENCE_UNKNOWN config.conditions.body.id.$ref: names no step of this workflow; did you mean before?"
   ])
-  expect(told({ body: { id: { $eq: { $ref: "steps.after.output.id" } } } })).toHaveLength(1)
-  expect(told({ body: { id: { $ref: "trigger.headers.x-id" }, more: { $ref: "steps.before.output.id" } } })).toEqual([])
+  expect(issues({ body: { id: { $eq: { $ref: "steps.after.output.id" } } } })).toHaveLength(1)
+  expect(issues({ body: { id: { $ref: "trigger.headers.x-id" }, more: { $ref: "steps.before.output.id" } } })).toEqual(
+    []
+  )
   const body = { id: "1", own: "1", steps: { id: "1" } }
   const holds = (condition: unknown): unknown => {
     const [, step] = compiled(
@@ -92,15 +94,15 @@ it("A condition written shortly may compare with the run, and is refused where t
   expect(holds({ body: { id: { $ref: "steps.before.status" } } })).toEqual({ matched: false })
 })
 
-it("A template in a condition is refused, because nothing fills it in", () => {
-  expect(told({ trigger: { body: { id: "{{steps.before.output.id}}" } } })).toEqual([
+it("A template in a condition is refused, because conditions are not rendered", () => {
+  expect(issues({ trigger: { body: { id: "{{steps.before.output.id}}" } } })).toEqual([
     `CONDITION_INVALID config.conditions.trigger.body.id: is a template, and conditions have none: compare with {"$ref": "trigger.body.…"}`
   ])
-  expect(told({ body: { id: { $in: ["a", "{{trigger.body.id}}"] } } })).toHaveLength(1)
-  expect(told({ body: { "{{trigger.body.name}}": 1 } })).toHaveLength(1)
+  expect(issues({ body: { id: { $in: ["a", "{{trigger.body.id}}"] } } })).toHaveLength(1)
+  expect(issues({ body: { "{{trigger.body.name}}": 1 } })).toHaveLength(1)
 })
 
-it("Conditions and references that may hold are taken, whatever is below a body or an output", () => {
+it("Conditions and references that may hold are accepted, whatever is below a body or an output", () => {
   for (const condition of [
     { body: { bdoy: 1, a: { $ref: "b" } } },
     { trigger: { body: { bdoy: { $ref: "steps.before.output.x[0].y" } }, request_id: { $exist: true } } },
@@ -112,15 +114,15 @@ it("Conditions and references that may hold are taken, whatever is below a body 
     { steps: { before: { output: { outptu: 1 }, status: "succeeded" } }, run: { attempt: 1 }, "source.name": "shop" },
     { $not: { $and: [{ workflow: { version: { $gte: 2 } } }, { headers: { "x-a": "{" } }] } }
   ]) {
-    expect(told(condition)).toEqual([])
+    expect(issues(condition)).toEqual([])
   }
 })
 
-it("A stored definition goes on as it was written", () => {
-  expect(told({ bdoy: { id: "{{trigger.body.id}}" } }, true)).toEqual([])
+it("Stored definitions with unknown names in conditions stay valid", () => {
+  expect(issues({ bdoy: { id: "{{trigger.body.id}}" } }, true)).toEqual([])
 })
 
-it("A template whose names a run does not have is refused with the nearest one", () => {
+it("A template with names that a run does not have is refused with the nearest name", () => {
   expect(of("{{trigger.bdoy.id}}")).toEqual(["TEMPLATE_INVALID: trigger has no bdoy; did you mean body?"])
   expect(of("{{triger.body.id}}")).toEqual([
     "TEMPLATE_INVALID: a path begins with one of trigger, steps, run, workflow, source, not with triger; did you mean trigger?"

@@ -7,14 +7,14 @@ const hashOf = (step: Readonly<Record<string, unknown>>) => {
   return definitionHash(steps, edges)
 }
 
-describe("the hash of a definition", () => {
-  it("is the same wherever steps stand, whatever is noted, and in whatever order members were written", () => {
+describe("Definition hash", () => {
+  it("The definition hash ignores positions, notes and the order of members", () => {
     const plain = hashOf(echo("step", { a: 1, b: 2 }))
     expect(plain).toMatch(/^sha256:[0-9a-f]{64}$/)
     expect(hashOf({ ...echo("step", { b: 2, a: 1 }, { note: "why" }), position: { x: 7, y: 8 } })).toBe(plain)
   })
 
-  it("is another one when something else runs", () => {
+  it("The definition hash changes when something else would run", () => {
     const plain = hashOf(echo("step", { a: 1 }))
     expect(hashOf(echo("step", { a: 2 }))).not.toBe(plain)
     expect(hashOf(echo("step", { a: 1 }, { on_error: "continue" }))).not.toBe(plain)

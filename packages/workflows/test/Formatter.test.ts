@@ -27,8 +27,8 @@ const issuesOf = (step: Written) => {
   return Result.isFailure(result) ? result.failure.map(({ code, field }) => `${code} ${field}`) : []
 }
 
-describe("the formatter in a workflow", () => {
-  it("is an action with inputs and options", () => {
+describe("Formatter steps", () => {
+  it("A formatter step is an action with inputs and options", () => {
     const step = format(
       "step",
       "text.truncate",
@@ -38,20 +38,20 @@ describe("the formatter in a workflow", () => {
     expect(played(step, { name: "Ada Lovelace" })).toMatchObject({ status: "succeeded", output: { result: "Ad..." } })
   })
 
-  it("takes what is written in place of a list", () => {
+  it("A formatter step accepts separate inputs in place of a list", () => {
     const inputs = { a: "{{trigger.body.total}}", b: 4 }
     const step = format("step", "number.math", inputs, { formatter: { options: { operation: "divide" } } })
     expect(issuesOf(step)).toEqual([])
     expect(played(step, { total: "10" })).toMatchObject({ status: "succeeded", output: { result: 2.5 } })
   })
 
-  it("stores the version that a step was saved with", () => {
+  it("A formatter step stores the engine version with which it was saved", () => {
     const { plan, steps } = compiled([format("step", "text.trim", { input: "a" })], [edge("", "step")])
     expect(steps[0]!.config).toEqual({ formatter: { engine_version: "1.0.0", options: {} } })
     expect(plan[0]!.step).toBe(steps[0])
   })
 
-  it("fails with its own codes, and is not tried again", () => {
+  it("A failed formatter step has an error code of the formatter and is not retried", () => {
     const step = format("step", "text.trim", { input: "{{trigger.body.name}}" })
     expect(played(step, {})).toMatchObject({
       status: "failed",
@@ -71,7 +71,7 @@ describe("the formatter in a workflow", () => {
     ])
   })
 
-  it("passes a template within a formula as a variable, whatever it stands for", () => {
+  it("A template in a formula is passed as a variable, whatever its value is", () => {
     const step = format("step", "number.formula", { formula: "{{trigger.body.price}} * rate", variables: { rate: 2 } })
     expect(played(step, { price: 4.5 })).toMatchObject({ status: "succeeded", output: { result: 9 } })
     const hostile = played(step, { price: "1 + 1" })
@@ -79,14 +79,14 @@ describe("the formatter in a workflow", () => {
     expect(hostile.output).not.toEqual({ result: 4 })
   })
 
-  it("takes a formula that an edge brings along, with its templates and the step's variables", () => {
+  it("A formula from an edge's mapping can use templates and the step's variables", () => {
     const step = format("step", "number.formula", { formula: "1", variables: { rate: 3 } })
     const brought = edge("", "step", { mapping: { formula: "{{trigger.body.price}} + rate" } })
     const play = new Play(compiled([step], [brought]), facts({ price: 4 })).run()
     expect(play.at("step")).toMatchObject({ output: { result: 7 } })
   })
 
-  it("tells what is wrong with a pattern, zone, currency or formula that is written out, wherever it stands", () => {
+  it("Invalid literal patterns, zones, currencies and formulas are refused in inputs and in mappings", () => {
     const wrong: ReadonlyArray<readonly [action: string, inputs: Written, field: string, code: string]> = [
       ["text.replace_pattern", { input: "a", pattern: "(" }, "pattern", "FORMATTER_PATTERN_INVALID"],
       ["text.extract_pattern", { input: "a", pattern: "(?=a)" }, "pattern", "FORMATTER_PATTERN_INVALID"],
@@ -130,14 +130,14 @@ describe("the formatter in a workflow", () => {
     expect(issuesOf(format("step", "date.parts", { input: "now", timezone: "" }))).toEqual([])
   })
 
-  it("tells where a formula's template is wrong", () => {
+  it("An invalid template in a formula is reported with its field", () => {
     const step = format("step", "number.formula", { formula: "{{steps.later.output}} + {{nobody.x}}" })
     expect(issuesOf(step)).toEqual(["TEMPLATE_INVALID invocation_inputs.formula"])
     const unknown = format("step", "number.formula", { formula: "{{steps.later.output}} + 1" })
     expect(issuesOf(unknown)).toEqual(["TEMPLATE_REFERENCE_UNKNOWN invocation_inputs.formula"])
   })
 
-  it("takes now from the request, and chance from the run", () => {
+  it("The formatter's current time comes from the request, and its random numbers from the run", () => {
     const today = format(
       "step",
       "date.format",
@@ -150,7 +150,7 @@ describe("the formatter in a workflow", () => {
     expect(played(random, {}, "wfr_2").output).not.toEqual(played(random, {}).output)
   })
 
-  it("leaves what is mapped to the run", () => {
+  it("A value from a template is checked in the run, and a literal one in a mapping at save", () => {
     const step = format("step", "text.extract_pattern", { input: "a", pattern: "{{trigger.body.pattern}}" })
     expect(played(step, { pattern: "(" })).toMatchObject({ error: { code: "FORMATTER_PATTERN_INVALID" } })
     const brought = edge("", "step", { mapping: { timezone: "Mars/Utopia" } })
@@ -161,53 +161,49 @@ describe("the formatter in a workflow", () => {
   })
 
   it.each([
-    ["no such operation", format("step", "text.shout", {}), "ACTION_UNKNOWN action"],
+    ["an unknown operation", format("step", "text.shout", {}), "ACTION_UNKNOWN action"],
     [
-      "no such option",
+      "an unknown option",
       format("step", "text.trim", { input: "a" }, { formatter: { options: { loud: true } } }),
       "FORMATTER_CONFIG_INVALID config.formatter.options.loud"
     ],
     [
-      "an option that is none of its choices",
+      "an invalid choice of an option",
       format("step", "text.trim", { input: "a" }, { formatter: { options: { side: "middle" } } }),
       "FORMATTER_CONFIG_INVALID config.formatter.options.side"
     ],
     [
-      "a version that there is not",
+      "an unknown version",
       format("step", "text.trim", { input: "a" }, { formatter: { engine_version: "9.0.0" } }),
       "FORMATTER_CONFIG_INVALID config.formatter.engine_version"
     ],
     [
-      "a pattern that is none",
+      "an invalid pattern",
       format("step", "text.extract_pattern", { input: "{{trigger.body.a}}", pattern: "(" }),
       "FORMATTER_CONFIG_INVALID invocation_inputs.pattern"
     ],
     [
-      "a zone that there is not",
+      "an unknown time zone",
       format("step", "date.parts", { input: "{{trigger.body.a}}", timezone: "Mars/Utopia" }),
       "FORMATTER_CONFIG_INVALID invocation_inputs.timezone"
     ],
     [
-      "a currency that there is not",
+      "an unknown currency",
       format("step", "number.currency", { input: "{{trigger.body.a}}", currency: "ZZZ" }),
       "FORMATTER_CONFIG_INVALID invocation_inputs.currency"
     ],
     [
-      "a formula that is none",
+      "an invalid formula",
       format("step", "number.formula", { formula: "{{trigger.body.a}} +" }),
       "FORMATTER_CONFIG_INVALID invocation_inputs.formula"
     ],
     [
-      "a formula with a function that there is not",
+      "an unknown function in a formula",
       format("step", "number.formula", { formula: "REPT({{trigger.body.a}}, 3)" }),
       "FORMATTER_CONFIG_INVALID invocation_inputs.formula"
     ],
-    [
-      "an input that it does not take",
-      format("step", "text.trim", { inptu: "a" }),
-      "STEP_CONFIG_INVALID invocation_inputs.inptu"
-    ]
-  ])("refuses %s", (_, step, issue) => {
+    ["an unknown input", format("step", "text.trim", { inptu: "a" }), "STEP_CONFIG_INVALID invocation_inputs.inptu"]
+  ])("A formatter step with %s is refused", (_, step, issue) => {
     expect(issuesOf(step)).toEqual([issue])
   })
 })

@@ -43,7 +43,7 @@ const until = (attempts: number, roll: () => number) => {
   return { play, parts }
 }
 
-it("wherever a run is given up, all its steps have ended, as it counts them, and by retries of them it comes to its end", () => {
+it("All steps of an abandoned run have ended, and retries can complete the run", () => {
   const roll = dice(17)
   for (let game = 0; game < 200; game++) {
     const { parts, play } = until(Math.floor(roll() * 8), roll)
@@ -78,7 +78,7 @@ it("wherever a run is given up, all its steps have ended, as it counts them, and
   }
 })
 
-it("what waits for another attempt has failed of the last one; a part that nobody can read tells nothing", () => {
+it("A step that waits for a retry fails with its last error, and unreadable entries are ignored", () => {
   const given = new GivenUp()
   given.take("{")
   given.take('"text"')

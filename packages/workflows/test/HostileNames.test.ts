@@ -11,10 +11,10 @@ const names = ["__proto__", "constructor", "toString", "hasOwnProperty", "valueO
 /** As it is parsed: with members of its own. */
 const json = (text: string): Json => JSON.parse(text) as Json
 
-describe.each(names)("a step with the id %s", (id) => {
+describe.each(names)("Step with the id %s", (id) => {
   const output = { result: `of ${id}` }
 
-  it("is read by templates", () => {
+  it("A step id that is a special name works in templates", () => {
     const workflow = compiled(
       [call(id), echo("after", { one: `{{steps.${id}.output.result}}`, other: `{{steps["${id}"].status}}` })],
       [edge("", id), edge(id, "after")]
@@ -24,14 +24,14 @@ describe.each(names)("a step with the id %s", (id) => {
     expect(state.steps[1]!.warnings).toEqual([])
   })
 
-  it("is asked about by conditions", () => {
+  it("A step id that is a special name works in conditions", () => {
     const asked = json(`{"steps": {"${id}": {"output": {"result": "of ${id}"}}}}`)
     const workflow = compiled([call(id), filter("only", asked)], [edge("", id), edge(id, "only", { condition: asked })])
     expect(new Play(workflow, facts(), () => done(output)).run().state.steps[1]!.output).toEqual({ matched: true })
     expect(new Play(workflow, facts(), () => done({})).run().state.steps[1]!.status).toBe("skipped")
   })
 
-  it("is missing where it was skipped, whatever objects have by that name", () => {
+  it("A skipped step whose id is a special name has no output", () => {
     const workflow = compiled(
       [
         filter("none", { trigger: { path: "/none" } }),
@@ -43,7 +43,7 @@ describe.each(names)("a step with the id %s", (id) => {
     expect(new Play(workflow, facts()).run().state.steps.at(-1)!.output).toEqual({ of: "nothing" })
   })
 
-  it("has a mock", () => {
+  it("A step whose id is a special name can have a mock", () => {
     const workflow = compiled(
       [call(id), echo("after", { of: `{{steps.${id}.output.result}}` })],
       [edge("", id), edge(id, "after")]
@@ -54,7 +54,7 @@ describe.each(names)("a step with the id %s", (id) => {
     expect(onlyStep(workflow, 1, mocks, 0).steps[0]).toMatchObject({ status: "succeeded", output })
   })
 
-  it("may be the name of an input, of an edge too", () => {
+  it("A special name works as an input name and as a mapped name", () => {
     const written = json(`{"${id}": "{{trigger.body.${id}}}", "deep": {"${id}": 1}}`) as never
     const mapping = json(`{"over": {"${id}": 2}}`)
     const workflow = compiled([echo("only", written)], [edge("", "only", { mapping })])

@@ -14,7 +14,7 @@ const length = (config: Written = {}): Written => ({
 })
 
 /** What is warned of when `step` comes behind `before`, by an edge with more than its ends. */
-const told = (before: Written, step: Written, more: Written = {}, isStored = false) => {
+const warningsOf = (before: Written, step: Written, more: Written = {}, isStored = false) => {
   const edges = [edge("", "before"), edge("before", step["id"] as string, more)]
   const { warnings } = Result.getOrThrow(compileWorkflow([before, step], edges, { ...catalog, isStored }))
   return warnings.map(({ code, message, path }) => {
@@ -25,22 +25,22 @@ const told = (before: Written, step: Written, more: Written = {}, isStored = fal
 
 const has = "of the step before, the output has no"
 
-it("A template that asks for a member which an output does not have is a warning with the nearest name", () => {
-  expect(told(length(), echo("step", { a: [{ b: "{{steps.before.output.reslut}}" }] }))).toEqual([
+it("A template with a member that an output lacks gives a warning with the nearest name", () => {
+  expect(warningsOf(length(), echo("step", { a: [{ b: "{{steps.before.output.reslut}}" }] }))).toEqual([
     `steps[1].invocation_inputs.a[0].b: ${has} reslut: there are result; did you mean result?`
   ])
-  expect(told(length(), echo("step", { a: 'x {{steps.before.output.size ?? "0"}}' }))).toEqual([
+  expect(warningsOf(length(), echo("step", { a: 'x {{steps.before.output.size ?? "0"}}' }))).toEqual([
     `steps[1].invocation_inputs.a: ${has} size: there are result`
   ])
-  expect(told(length(), echo("step"), { mapping: { a: "{{steps.before.output.reslut}}" } })).toEqual([
+  expect(warningsOf(length(), echo("step"), { mapping: { a: "{{steps.before.output.reslut}}" } })).toEqual([
     `edges[1].mapping.a: ${has} reslut: there are result; did you mean result?`
   ])
-  expect(told(length(), echo("step", null, { for_each: "{{steps.before.output.items}}" }))).toEqual([
+  expect(warningsOf(length(), echo("step", null, { for_each: "{{steps.before.output.items}}" }))).toEqual([
     `steps[1].config.for_each: ${has} items: there are result`
   ])
 })
 
-it("A condition about such a member, or a reference to it, is a warning however it is nested", () => {
+it("A nested condition or reference with a member that an output lacks gives a warning", () => {
   const reslut = `${has} reslut: there are result; did you mean result?`
   for (const [condition, at] of [
     [{ steps: { before: { output: { reslut: { $gt: 1 } } } } }, "steps.before.output.reslut"],
@@ -48,12 +48,12 @@ it("A condition about such a member, or a reference to it, is a warning however 
     [{ steps: { "before.output": { reslut: { deeper: { deepest: 1 } } } } }, "steps.before.output.reslut"],
     [{ trigger: { body: { id: { $ref: "steps.before.output.reslut" } } } }, "trigger.body.id.$ref"]
   ] as const) {
-    expect(told(length(), filter("step", condition))).toEqual([`steps[1].config.conditions.${at}: ${reslut}`])
-    expect(told(length(), echo("step"), { condition })).toEqual([`edges[1].condition.${at}: ${reslut}`])
+    expect(warningsOf(length(), filter("step", condition))).toEqual([`steps[1].config.conditions.${at}: ${reslut}`])
+    expect(warningsOf(length(), echo("step"), { condition })).toEqual([`edges[1].condition.${at}: ${reslut}`])
   }
 })
 
-it("Members that an output has, or may have, are none", () => {
+it("Members that an output has or may have give no warning", () => {
   const named: Written = {
     id: "before",
     kind: "action",
@@ -61,28 +61,28 @@ it("Members that an output has, or may have, are none", () => {
     invocation_inputs: { input: "A-17", pattern: "(?P<number>[0-9]+)" }
   }
   for (const name of ["matched", "groups.1", "named.number", "named.other"]) {
-    expect(told(named, echo("step", { a: `{{steps.before.output.${name}}}` }))).toEqual([])
+    expect(warningsOf(named, echo("step", { a: `{{steps.before.output.${name}}}` }))).toEqual([])
   }
-  expect(told(echo("before", { a: 1 }), echo("step", { a: "{{steps.before.output.b.c}}" }))).toEqual([])
-  expect(told(length(), echo("step", { a: "{{steps.before.output}} {{steps.before.error.code}}" }))).toEqual([])
-  expect(told(length(), filter("step", { steps: { before: { output: { result: { $gt: 1 } } } } }))).toEqual([])
-  expect(told(length(), echo("step", { a: "{{steps.before.output.reslut}}" }), {}, true)).toEqual([])
+  expect(warningsOf(echo("before", { a: 1 }), echo("step", { a: "{{steps.before.output.b.c}}" }))).toEqual([])
+  expect(warningsOf(length(), echo("step", { a: "{{steps.before.output}} {{steps.before.error.code}}" }))).toEqual([])
+  expect(warningsOf(length(), filter("step", { steps: { before: { output: { result: { $gt: 1 } } } } }))).toEqual([])
+  expect(warningsOf(length(), echo("step", { a: "{{steps.before.output.reslut}}" }), {}, true)).toEqual([])
 })
 
-it("A step that runs for a list gives its items, each with the members of one", () => {
+it("The output of a step with for_each has items with the members of a single output", () => {
   const each = length({ for_each: "{{trigger.body}}" })
   expect(
-    told(each, echo("step", { a: "{{steps.before.output.items[].result}} {{steps.before.output.count}}" }))
+    warningsOf(each, echo("step", { a: "{{steps.before.output.items[].result}} {{steps.before.output.count}}" }))
   ).toEqual([])
-  expect(told(each, echo("step", { a: "{{steps.before.output.result}}" }))).toEqual([
+  expect(warningsOf(each, echo("step", { a: "{{steps.before.output.result}}" }))).toEqual([
     `steps[1].invocation_inputs.a: ${has} result: there are items, count`
   ])
-  expect(told(each, echo("step", { a: "{{steps.before.output.items[0].reslut}}" }))).toEqual([
+  expect(warningsOf(each, echo("step", { a: "{{steps.before.output.items[0].reslut}}" }))).toEqual([
     "steps[1].invocation_inputs.a: of the step before, the output.items[] has no reslut: there are result; did you mean result?"
   ])
 })
 
-it("Every kind of step that is no action says what it gives", () => {
+it("Every step kind other than action declares the members of its output", () => {
   const paths = [{ key: "a", rule: "always" }]
   for (const [before, port, member, known] of [
     [branch("before", paths), "path_a", "matchd", "matched, fallback; did you mean matched?"],
@@ -91,17 +91,17 @@ it("Every kind of step that is no action says what it gives", () => {
     [send("before"), "out", "bdoy", "status, headers, body, duration_ms; did you mean body?"]
   ] as const) {
     const step = echo("step", { a: `{{steps.before.output.${member}}}` })
-    expect(told(before, step, { source_port: port })[0]).toContain(`${has} ${member}: there are ${known}`)
+    expect(warningsOf(before, step, { source_port: port })[0]).toContain(`${has} ${member}: there are ${known}`)
   }
   const transformation = { id: "before", kind: "transformation", resource_id: "trs_1" }
-  expect(told(transformation, echo("step", { a: "{{steps.before.output.header}}" }))).toHaveLength(1)
+  expect(warningsOf(transformation, echo("step", { a: "{{steps.before.output.header}}" }))).toHaveLength(1)
 })
 
-it("No more warnings are told than somebody reads, and none is long", () => {
+it("At most 50 warnings are returned, and none of them is long", () => {
   const inputs = Object.fromEntries(
     Array.from({ length: 99 }, (_, i) => [`${i}${"a".repeat(400)}`, `{{steps.before.output.x${"b".repeat(900)}}}`])
   )
-  const warnings = told(length(), echo("step", inputs))
+  const warnings = warningsOf(length(), echo("step", inputs))
   expect(warnings).toHaveLength(50)
   expect(Math.max(...warnings.map((one) => one.length))).toBeLessThan(900)
 })

@@ -22,8 +22,8 @@ const shownAfter = (value: Json, ...others: ReadonlyArray<Json>) => {
   return runToEnd(previewOf(value, [], texts))
 }
 
-describe("a preview in a run", () => {
-  it("has masks for what stood under a secret name before, wherever it comes", () => {
+describe("Preview in a run", () => {
+  it("A preview in a run masks values that had a secret name before, wherever they are", () => {
     const trigger = {
       password: "open sesame",
       user: { credentials: { pin: 7391, hint: "mother" } },
@@ -48,14 +48,14 @@ describe("a preview in a run", () => {
     expect(preview.redacted).toBe(true)
   })
 
-  it("knows a secret by its whole, also where the preview shows a part", () => {
+  it("A preview masks a secret by its whole value, even where only a part is shown", () => {
     const secret = "s".repeat(2_000)
     const preview = shownAfter({ input: secret, more: "x".repeat(20_000) }, { password: secret })
     expect(preview).toMatchObject({ truncated: true, redacted: true, preview: { input: mask } })
     expect(preview.redacted_paths).toEqual(["input"])
   })
 
-  it("is itself where nothing of it is secret, and nothing where there were too many secrets to tell", () => {
+  it("A preview without secrets is the value, and it is empty when a run has too many secrets", () => {
     const value = { a: "text" }
     expect(shownAfter(value, { password: "other" }).preview).toBe(value)
     const many = Array.from({ length: 101 }, (_, n) => ({ token: `token-${n}` }))
@@ -63,8 +63,8 @@ describe("a preview in a run", () => {
   })
 })
 
-describe("a preview", () => {
-  it("is the value itself when it is small and has no secret", () => {
+describe("Preview", () => {
+  it("A preview of a small value without secrets is the value itself", () => {
     const value = { id: "o_1", lines: [1, 2, { sku: "a" }], empty: null }
     expect(shown(value)).toMatchObject({
       available: true,
@@ -78,7 +78,7 @@ describe("a preview", () => {
     })
   })
 
-  it("has masks in the place of what is called or looks like a secret, and tells where", () => {
+  it("A preview masks values that have a secret name or look secret, and lists their paths", () => {
     const value = {
       id: 1,
       headers: { authorization: "Bearer abcdefghijkl" },
@@ -99,7 +99,7 @@ describe("a preview", () => {
     ])
   })
 
-  it("goes by the words of names, and hides nothing for letters alone", () => {
+  it("A preview masks by the words of a name, and not by letters inside words", () => {
     const names = [
       "card_pin",
       "customerSsn",
@@ -116,16 +116,16 @@ describe("a preview", () => {
     expect(shown(plain).preview).toEqual(plain)
   })
 
-  it("takes names that are secret here", () => {
+  it("A preview also masks names that the caller declares secret", () => {
     expect(shown({ tenant_code: "x-1234567890" }, ["tenant_code"]).preview).toEqual({ tenant_code: mask })
   })
 
-  it("leaves other long numbers alone", () => {
+  it("A preview does not mask other long numbers", () => {
     const value = { order: "4111111111111112", at: 1_767_225_600_000, phone: "+49 30 1234567" }
     expect(shown(value).preview).toEqual(value)
   })
 
-  it("shows the beginning of what is larger", () => {
+  it("A preview shows the beginning of a large value", () => {
     const value = { text: "word ".repeat(1_000), list: Array.from({ length: 5_000 }, (_, i) => i) }
     const { preview, truncated } = shown(value)
     expect(truncated).toBe(true)
@@ -134,14 +134,14 @@ describe("a preview", () => {
     expect(list).toHaveLength(20)
   })
 
-  it("shows nothing of what is larger still, nor of what is nested too deep to be looked through", () => {
+  it("A preview is empty for a very large value, and shows nothing that is nested too deep", () => {
     expect(shown("x".repeat(300_000))).toMatchObject({ available: false, preview: null, reason: "too_large" })
     let deep: Json = "sk_live_abcdefghijkl"
     for (let level = 0; level < 1_000; level++) deep = [deep]
     expect(JSON.stringify(shown(deep).preview)).not.toContain("sk_live")
   })
 
-  it("lets no planted secret through, wherever it stands", () => {
+  it("A preview contains no planted secret, wherever it is", () => {
     const secrets = [
       "sk_live_4eC39HqLyjWDarjtT1zdp7dc",
       "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
@@ -161,7 +161,7 @@ describe("a preview", () => {
     }
   })
 
-  it("shows what there is room for beside others, and of the rest the size and the hash", () => {
+  it("A preview beyond the shared size limit shows only size and hash", () => {
     const room = { left: 25_000 }
     const [first, second, third] = ["a", "b", "c"].map((of) =>
       runToEnd(previewOf(of.repeat(12_000), [], undefined, room))
@@ -172,7 +172,7 @@ describe("a preview", () => {
     expect(runToEnd(previewOf("small", [], undefined, room))).toMatchObject({ available: true, preview: "small" })
   })
 
-  it("hashes what is long in parts, to the same", () => {
+  it("A preview hashes a long value in parts with the same result", () => {
     const long = "é😀".repeat(1_000_000)
     const work = previewOf(long)
     let parts = 0
@@ -184,7 +184,7 @@ describe("a preview", () => {
     expect(part.value).toMatchObject({ reason: "too_large", size_bytes: Buffer.byteLength(text), sha256 })
   })
 
-  it("tells in few words where something was left out, whatever the names are", () => {
+  it("A preview's redacted paths are short, whatever the names are", () => {
     const value = {
       ["x".repeat(10_000)]: Object.fromEntries(Array.from({ length: 90 }, (_, i) => [`${i}_password`, "abcdef"]))
     }
@@ -193,7 +193,7 @@ describe("a preview", () => {
     expect(Math.max(...redacted_paths.map(({ length }) => length))).toBeLessThan(310)
   })
 
-  it("leaves out what is secret under any name", () => {
+  it("A preview masks secrets below names that JavaScript objects have", () => {
     const preview = shown(
       JSON.parse('{"__proto__": {"password": "open sesame"}, "constructor": "open"}') as Json
     ).preview

@@ -53,8 +53,8 @@ const everything = (): Workflow =>
     ]
   )
 
-describe("the parts of a run", () => {
-  it.each(Array.from({ length: 60 }, (_, seed) => seed))("are the run, wherever it stands (%i)", (seed) => {
+describe("Journal entries of a run", () => {
+  it.each(Array.from({ length: 60 }, (_, seed) => seed))("Journal entries restore a run anywhere (seed %i)", (seed) => {
     const roll = dice(seed)
     const body = { yes: roll() < 0.7, all: Array.from({ length: Math.floor(roll() * 5) }, (_, i) => ({ i })) }
     const outcomes = (): Outcome => (roll() < 0.4 ? fails() : done({ drawn: Math.floor(roll() * 3) }))
@@ -65,7 +65,7 @@ describe("the parts of a run", () => {
     expect(play.state.finishedAt).not.toBeNull()
   })
 
-  it("hold what a step of a list gave once, however often the run was stored meanwhile", () => {
+  it("Journal entries store each item of a list once", () => {
     const workflow = compiled([call("each", { for_each: "{{trigger.body}}" })], [edge("", "each")])
     const play = new Stored(workflow, facts(Array.from({ length: 50 }, (_, i) => i)), () => done("x".repeat(100))).run()
     expect(play.parts.length).toBeGreaterThan(50)
@@ -73,13 +73,13 @@ describe("the parts of a run", () => {
   })
 })
 
-describe("an advance", () => {
+describe("Advance of a run", () => {
   const time = { now: Date.UTC(2026, 0, 1), clock: () => 0 }
 
   const advanced = (workflow: Workflow, state: RunState, occurrence: Occurrence, body: Json = {}) =>
     allOf(advance(workflow, facts(body), state, occurrence, time, new SecretTexts()))
 
-  it("takes a run of steps within the process to its end, and knows what they were given", () => {
+  it("An advance executes a chain of in-process steps to its end and returns their inputs", () => {
     const ids = Array.from({ length: 7 }, (_, i) => `step_${i}`)
     const workflow = compiled(
       ids.map((id, i) => echo(id, { from: i === 0 ? "{{trigger.body.a}}" : `{{steps.${ids[i - 1]}.output.from}}` })),
@@ -91,7 +91,7 @@ describe("an advance", () => {
     expect([...inputs.values()]).toEqual(ids.map(() => ({ from: 7 })))
   })
 
-  it("stops where something has to leave the process, and goes on from what came of it", () => {
+  it("An advance stops at a step that leaves the process, and continues with its result", () => {
     const workflow = compiled(
       [echo("before"), call("call", {}, { a: 1 }), echo("after", { got: "{{steps.call.output}}" })],
       [edge("", "before"), edge("before", "call"), edge("call", "after")]
@@ -111,7 +111,7 @@ describe("an advance", () => {
     expect(ended.state.steps[2]!.output).toEqual({ got: "answer" })
   })
 
-  it("begins again what was under way where the run was before", () => {
+  it("An advance starts unfinished steps again after a recovery", () => {
     const workflow = compiled([call("call", {}, { a: 1 })], [edge("", "call")])
     const begun = advanced(workflow, queuedRun(workflow), { type: "begun" })
     const again = advanced(workflow, begun.state, { type: "recovered" })

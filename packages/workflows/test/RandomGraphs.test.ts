@@ -119,8 +119,8 @@ const played = (graph: Graph, seed: number): Play =>
     dice(seed)
   ).run()
 
-describe("a random graph", () => {
-  it("comes out as an oracle says that knows no order, in any order, and no step runs twice", () => {
+describe("Random graphs", () => {
+  it("A random graph runs as an oracle without order predicts, and no step runs twice", () => {
     for (let seed = 0; seed < 200; seed++) {
       const graph = randomGraph(dice(seed), false)
       const expected = oracle(graph)
@@ -137,7 +137,7 @@ describe("a random graph", () => {
     }
   })
 
-  it("starts its steps in one order, where one at a time is under way", () => {
+  it("A random graph starts the same steps in any order of completion", () => {
     for (let seed = 0; seed < 50; seed++) {
       const graph = randomGraph(dice(seed), false)
       expect(played(graph, 0).begun.length).toBe(played(graph, 1).begun.length)
@@ -145,7 +145,7 @@ describe("a random graph", () => {
     }
   })
 
-  it("ends where a failure stops it: nothing begins behind one that failed for good, and nothing stays open", () => {
+  it("After a fatal failure a random graph starts nothing downstream and leaves no step open", () => {
     for (let seed = 0; seed < 200; seed++) {
       const graph = randomGraph(dice(seed), true)
       const play = played(graph, seed)
@@ -164,7 +164,7 @@ describe("a random graph", () => {
     }
   })
 
-  it("goes on after any number of restarts as if there had been none", () => {
+  it("A random graph has the same result after any number of restarts", () => {
     for (let seed = 0; seed < 100; seed++) {
       const graph = randomGraph(dice(seed), false)
       const roll = dice(seed + 1)

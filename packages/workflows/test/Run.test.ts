@@ -21,7 +21,7 @@ it.each([
   [{ $or: [{ headers: { $or: [{ "X-Kind": "paid" }] } }] }, true],
   [{ $and: [{ trigger: { path: "/orders/1" } }, { path: { $startsWith: "/orders" } }] }, false],
   [{ $or: [{ trigger: { path: "/orders" } }, { body: { $or: [{ n: 2 }, { n: 1 }] }, query: {} }] }, true]
-])("the short form is one among alternatives, too: %j", (conditions, matched) => {
+])("A short condition is also allowed as an alternative: %j", (conditions, matched) => {
   const workflow = compiled([filter("only", conditions)], [edge("", "only")])
   expect(new Play(workflow, facts({ n: 1 })).run().at("only").output).toEqual({ matched })
 })
@@ -29,7 +29,7 @@ it.each([
 const detached_from_filter = { id: "flt_1", name: "paid", detached_at: "2026-01-01T00:00:00.000Z" }
 
 /* It means the same when the filter is deleted, and has left its conditions to the step. */
-describe.each(["names", "has lost"])("a filter step that %s a stored filter", (names) => {
+describe.each(["names", "has lost"])("Filter step that %s a stored filter", (names) => {
   const stored = {
     headers: { "x-kind": "paid" },
     query: { a: ["1", "2"] },
@@ -45,7 +45,7 @@ describe.each(["names", "has lost"])("a filter step that %s a stored filter", (n
     return error?.code ?? output
   }
 
-  it("looks at the request that it is given, and at the trigger's where it is given none", () => {
+  it("A stored filter is applied to the given request, or to the trigger's request by default", () => {
     const given = { query: "a=1&a=2", path: "/orders" }
     expect(matches(null)).toEqual({ matched: false })
     expect(matches(given)).toEqual({ matched: true })
@@ -57,31 +57,31 @@ describe.each(["names", "has lost"])("a filter step that %s a stored filter", (n
     expect(matches(given, { body: { total: "{{trigger.body.sum}}" } })).toEqual({ matched: false })
   })
 
-  it("fails where that has more headers than anybody takes", () => {
+  it("A filter step fails when its request has too many headers or query parameters", () => {
     const headers = Object.fromEntries(Array.from({ length: 5_001 }, (_, i) => [`x-${i}`, "1"]))
     expect(matches({ headers })).toBe("INPUT_INVALID")
     expect(matches({ query: "a&".repeat(5_001) })).toBe("INPUT_INVALID")
   })
 })
 
-it("a fault of a short form among alternatives is told where it was written", () => {
-  const told = (conditions: unknown) =>
+it("An error in a short condition among alternatives is reported at its own path", () => {
+  const issuesOf = (conditions: unknown) =>
     Result.match(compileWorkflow([filter("only", conditions)], [edge("", "only")], catalog), {
       onSuccess: () => [],
       onFailure: (issues) => issues.map(({ code, field }) => [code, field])
     })
-  expect(told({ $or: [{ body: { n: { $gtx: 2 } } }] })).toEqual([
+  expect(issuesOf({ $or: [{ body: { n: { $gtx: 2 } } }] })).toEqual([
     ["CONDITION_INVALID", "config.conditions.$or[0].body.n.$gtx"]
   ])
-  expect(told({ $not: { headers: "x" } })).toEqual([["CONDITION_INVALID", "config.conditions.$not.headers"]])
+  expect(issuesOf({ $not: { headers: "x" } })).toEqual([["CONDITION_INVALID", "config.conditions.$not.headers"]])
   // What is at its bounds is as it was written.
   const most = Array.from({ length: 99 }, (_, i) => ({ path: `/${i}` }))
-  expect(told({ $or: most })).toEqual([])
-  expect(told({ $or: [...most, { path: "/" }] })).toHaveLength(1)
+  expect(issuesOf({ $or: most })).toEqual([])
+  expect(issuesOf({ $or: [...most, { path: "/" }] })).toHaveLength(1)
 })
 
-describe("a run", () => {
-  it("goes along its edges, and each step reads what was before it", () => {
+describe("Run", () => {
+  it("A run follows its edges, and each step reads the outputs before it", () => {
     const workflow = compiled(
       [
         echo("one1", { name: "{{trigger.body.name}}" }),
@@ -95,11 +95,11 @@ describe("a run", () => {
     expect(play.state).toMatchObject({ status: "succeeded", outcome: "completed" })
   })
 
-  it("without steps has succeeded at once", () => {
+  it("A run without steps succeeds at once", () => {
     expect(new Play(compiled([], []), facts()).run().state).toMatchObject({ status: "succeeded", outcome: "completed" })
   })
 
-  it("says which values were missing", () => {
+  it("A run warns about values that templates lack", () => {
     const play = new Play(compiled([echo("step", { a: "{{trigger.body.none}}" })], [edge("", "step")]), facts()).run()
     expect(play.at("step")).toMatchObject({
       output: { a: null },
@@ -114,7 +114,7 @@ describe("a run", () => {
     })
   })
 
-  it("joins once, when all edges are settled, and lays what they bring over each other in their order", () => {
+  it("A join runs once after all its edges are decided, and merges their mappings in order", () => {
     const workflow = compiled(
       [call("left"), call("right"), echo("join", { by: "nobody", own: 1 })],
       [
@@ -131,7 +131,7 @@ describe("a run", () => {
     }
   })
 
-  it("is filtered, which is no failure", () => {
+  it("A run that a filter stops has the outcome filtered and did not fail", () => {
     const workflow = compiled(
       [filter("only", { body: { status: "paid" } }), echo("next"), echo("last")],
       [edge("", "only"), edge("only", "next"), edge("next", "last")]
@@ -142,7 +142,7 @@ describe("a run", () => {
     expect(new Play(workflow, facts({ status: "paid" })).run().state.outcome).toBe("completed")
   })
 
-  it("takes every path that matches, the ones that always are, and the fallback where none matched", () => {
+  it("A branch takes all matching paths, those with the rule always, and the fallback if none matches", () => {
     const of = (evaluation?: string) =>
       compiled(
         [
@@ -176,7 +176,7 @@ describe("a run", () => {
     expect(play.at("eu__").skipReason).toBe("path_not_taken")
   })
 
-  it("takes an edge only where its condition holds", () => {
+  it("A run takes an edge only if its condition holds", () => {
     const workflow = compiled(
       [call("one1"), echo("yes1"), echo("no11")],
       [
@@ -189,7 +189,7 @@ describe("a run", () => {
     expect(play.ends).toEqual(["one1: succeeded", "yes1: succeeded", "no11: condition_false"])
   })
 
-  it("has no more than five steps under way", () => {
+  it("A run executes at most five steps at once", () => {
     const ids = Array.from({ length: 12 }, (_, i) => `step_${i}`)
     const play = new Play(
       compiled(
@@ -206,7 +206,7 @@ describe("a run", () => {
   })
 })
 
-describe("a step that fails", () => {
+describe("Failing step", () => {
   const two = (config: object) =>
     compiled(
       [send("first", config as never), echo("next", { error: "{{steps.first.error.code}}" }), echo("side")],
@@ -217,7 +217,7 @@ describe("a step that fails", () => {
       ]
     )
 
-  it("ends the run, and nothing else begins", () => {
+  it("A failed step ends the run, and no other step starts", () => {
     const play = new Play(two({}), facts(), () => fails()).run()
     expect(play.ends).toEqual(["first: failed", "next: upstream_failed", "side: succeeded"])
     expect(play.state).toMatchObject({
@@ -227,7 +227,7 @@ describe("a step that fails", () => {
     })
   })
 
-  it("lets others that are under way end, and begins nothing after them", () => {
+  it("Steps that are running when another fails complete, and nothing starts after them", () => {
     const workflow = compiled(
       [send("bad1"), call("slow"), echo("after")],
       [edge("", "bad1"), edge("", "slow"), edge("slow", "after")]
@@ -236,14 +236,14 @@ describe("a step that fails", () => {
     expect(play.ends).toEqual(["bad1: failed", "slow: succeeded", "after: run_stopped"])
   })
 
-  it.each(["continue", "branch"])("goes on by on_error %s", (on_error) => {
+  it.each(["continue", "branch"])("A run continues after a failed step with on_error %s", (on_error) => {
     const play = new Play(two({ on_error }), facts(), () => fails()).run()
     expect(play.ends).toEqual(["first: failed", "next: succeeded", "side: succeeded"])
     expect(play.at("next").output).toEqual({ error: "BAD_RESPONSE" })
     expect(play.state).toMatchObject({ status: "succeeded", outcome: "completed_with_errors" })
   })
 
-  it("is tried again as its rule says, by the wait that the target asked for, and not where that cannot help", () => {
+  it("A failed step is retried by its rule after the target's wait, and not if a retry cannot help", () => {
     const retry = { strategy: "exponential", interval: 1_000, count: 3, max_interval: 3_000 }
     const waits = (config: object, outcome: (attempt: number) => ReturnType<typeof fails>) => {
       const times: Array<number> = []
@@ -275,7 +275,7 @@ describe("a step that fails", () => {
     expect(waits({ count: 1 }, () => ({ kind: "failed", error: { code: "TIMEOUT", message: "" } }))).toEqual([0, 1_000])
   })
 
-  it("that is refused for now is tried again beyond the count of its rule, up to fifty attempts", () => {
+  it("A step that the target refuses for now is retried beyond its count, up to fifty attempts", () => {
     const attempts = (config: object | null, error: object): number => {
       const retry = config === null ? {} : { retry: { strategy: "linear", interval: 1_000, ...config } }
       const play: Play = new Play(compiled([send("step", retry)], [edge("", "step")]), facts(), () => ({
@@ -297,7 +297,7 @@ describe("a step that fails", () => {
     expect(attempts({ count: 1 }, { code: "RATE_LIMITED", retry_after_ms: 2_500 })).toBe(2)
   })
 
-  it("is tried again five times, after a minute each, where its rule says no more", () => {
+  it("A failed step is retried five times at intervals of a minute by default", () => {
     const workflow = compiled([send("step", { retry: { strategy: "linear" } })], [edge("", "step")])
     const play = new Play(workflow, facts(), () => fails())
     const begun = play.now
@@ -306,7 +306,7 @@ describe("a step that fails", () => {
     expect(play.now - begun).toBe(5 * 60_000)
   })
 
-  it("and waits to be tried again, fails with its last error when the run is stopped", () => {
+  it("A step that waits for a retry fails with its last error when the run is stopped", () => {
     const workflow = compiled(
       [send("again", { retry: { interval: 60_000, count: 3 } }), send("bad1")],
       [edge("", "again"), edge("", "bad1")]
@@ -319,7 +319,7 @@ describe("a step that fails", () => {
     expect(play.begun).toEqual(["again/1", "bad1/1"])
   })
 
-  it("fails where its output is too long, or a required input has no value", () => {
+  it("A step fails when its output is too long or a required input has no value", () => {
     const long = new Play(compiled([call("step")], [edge("", "step")]), facts(), () =>
       done("x".repeat(1_100_000))
     ).run()
@@ -332,7 +332,7 @@ describe("a step that fails", () => {
   })
 })
 
-describe("a delay", () => {
+describe("Delay step", () => {
   const until = (config: object, body: unknown = {}) => {
     const play = new Play(
       compiled([delay("wait", config as never), echo("next")], [edge("", "wait"), edge("wait", "next")]),
@@ -367,11 +367,11 @@ describe("a delay", () => {
     [{ mode: "until", until: "{{trigger.body.at}}" }, { at: "2026-13-01" }, "INPUT_INVALID"],
     [{ mode: "until", until: "{{trigger.body.at}}" }, { at: 7 }, "INPUT_INVALID"],
     [{ mode: "until", until: "{{trigger.body.at}}" }, {}, "INPUT_REQUIRED"]
-  ])("%j with %j", (config, body, expected) => {
+  ])("A delay step with %j and the body %j waits as long as expected or fails", (config, body, expected) => {
     expect(until(config, body)).toBe(expected)
   })
 
-  it("goes on when it is due, and says when that was", () => {
+  it("A delay step continues when it is due, and its output has both times", () => {
     const workflow = compiled(
       [delay("wait", { mode: "for", amount: 1, unit: "hours" }), echo("next")],
       [edge("", "wait"), edge("wait", "next")]
@@ -385,7 +385,7 @@ describe("a delay", () => {
   })
 })
 
-describe("a list", () => {
+describe("List step", () => {
   const each = (config: object = {}) =>
     compiled(
       [
@@ -396,7 +396,7 @@ describe("a list", () => {
     )
   const lines = (...ns: ReadonlyArray<number>) => facts({ lines: ns.map((n) => ({ n })) })
 
-  it("is run for in order, one element after the other", () => {
+  it("A list step runs for each item in order, one after the other", () => {
     const play = new Play(each(), lines(5, 6, 7), ({ inputs }) => done(inputs.values)).run()
     expect(play.begun).toEqual(["each/1", "each[0]/1", "each[1]/1", "each[2]/1", "next/1"])
     expect(play.at("next").output).toEqual({
@@ -411,11 +411,11 @@ describe("a list", () => {
     })
   })
 
-  it("of nothing has succeeded", () => {
+  it("A list step succeeds with an empty list", () => {
     expect(new Play(each(), lines()).run().at("each").output).toEqual({ items: [], count: 0 })
   })
 
-  it("ends at the first that fails, unless it is to go on", () => {
+  it("A list step ends at the first failed item, or continues with on_error continue", () => {
     const second = ({ inputs }: Effect) => (inputs.values["i"] === 1 ? fails() : done(inputs.values["n"]))
     const stops = new Play(each(), lines(5, 6, 7), second).run()
     expect(stops.at("each")).toMatchObject({ status: "failed", iterations: { count: 3, items: [5] } })
@@ -424,13 +424,13 @@ describe("a list", () => {
     expect(goes.state.outcome).toBe("completed_with_errors")
   })
 
-  it("tries each element again by itself", () => {
+  it("A list step retries each item separately", () => {
     const workflow = each({ retry: { interval: 1_000, count: 1 } })
     const play = new Play(workflow, lines(5, 6), ({ start }) => (start.attempt === 1 ? fails() : done())).run()
     expect(play.begun).toEqual(["each/1", "each[0]/1", "each[0]/2", "each[1]/1", "each[1]/2", "next/1"])
   })
 
-  it("takes in each element's end once, and no end of another element", () => {
+  it("A list step accepts the result of each item once, and no result for another item", () => {
     const play = new Play(each(), lines(5, 6)).tell({ type: "begun" })
     play.step()
     const first = { type: "succeeded", step: 0, attempt: 1, iteration: 0, output: "A", ports: ["out"] } as const
@@ -441,7 +441,7 @@ describe("a list", () => {
     expect(play.at("each")).toMatchObject({ status: "running", iterations: { count: 2, items: ["A"] } })
   })
 
-  it("goes no further while the run is held, nor when its workflow is disabled", () => {
+  it("A list step starts no item while the run is held or after its workflow is disabled", () => {
     const held = new Play(each(), lines(5, 6, 7)).tell({ type: "begun" })
     held.step()
     held.tell({ type: "held" })
@@ -462,20 +462,20 @@ describe("a list", () => {
     expect(stopped.at("each")).toMatchObject({ status: "failed", error: { code: "WORKFLOW_DELETED" } })
   })
 
-  it("that is none, or too long, fails", () => {
+  it("A list step fails when its value is not a list or is too long", () => {
     expect(new Play(each(), facts({ lines: 7 })).run().at("each").error?.code).toBe("FOR_EACH_NOT_ARRAY")
     const many = facts({ lines: Array.from({ length: 501 }, () => ({ n: 1 })) })
     expect(new Play(each(), many).run().at("each").error?.code).toBe("FOR_EACH_TOO_LARGE")
   })
 })
 
-describe("a run that is interfered with", () => {
+describe("Control of a run", () => {
   const chain = compiled(
     [call("one1"), delay("wait", { mode: "for", amount: 1, unit: "hours" }), call("two2")],
     [edge("", "one1"), edge("one1", "wait"), edge("wait", "two2")]
   )
 
-  it("begins nothing while it is held, and goes on where it was", () => {
+  it("A held run starts nothing, and continues where it was when it is released", () => {
     const play = new Play(chain, facts()).tell({ type: "begun" }).tell({ type: "held" })
     while (play.step());
     expect(play.ends).toEqual(["one1: succeeded", "wait: pending", "two2: pending"])
@@ -487,7 +487,7 @@ describe("a run that is interfered with", () => {
     expect(play.tell({ type: "released" }).finish().state.status).toBe("succeeded")
   })
 
-  it("is stopped: what is under way ends, what waits fails, nothing begins", () => {
+  it("In a stopped run, running steps complete, waiting steps fail, and nothing starts", () => {
     const stop = {
       type: "stopped",
       error: { code: "WORKFLOW_DISABLED", message: "The workflow was disabled" }
@@ -503,13 +503,13 @@ describe("a run that is interfered with", () => {
     expect(waiting.at("wait").error?.code).toBe("WORKFLOW_DISABLED")
   })
 
-  it("begins again what was under way, when it goes on elsewhere", () => {
+  it("A recovered run starts again what was running", () => {
     const play = new Play(chain, facts()).tell({ type: "begun" }).tell({ type: "recovered" })
     expect(play.begun).toEqual(["one1/1", "one1/1"])
     expect(play.finish().state.status).toBe("succeeded")
   })
 
-  it("runs a failed step again with what follows, and keeps what succeeded", () => {
+  it("A retried run executes the failed step and what follows, and keeps what succeeded", () => {
     const workflow = compiled(
       [call("one1"), call("bad1"), call("after"), call("side"), call("late")],
       [edge("", "one1"), edge("one1", "bad1"), edge("bad1", "after"), edge("", "side"), edge("side", "late")]
@@ -529,7 +529,7 @@ describe("a run that is interfered with", () => {
     expect(play.begun.slice(before).every((one) => ["bad1/1", "after/1", "late/1"].includes(one))).toBe(true)
   })
 
-  it("keeps no more of a step than a megabyte, for all elements of its list, and of a run no more than ten", () => {
+  it("A run stores at most one megabyte of a step with all its items, and ten megabytes in total", () => {
     const half = "x".repeat(600_000)
     const listed = new Play(
       compiled([send("each", { for_each: "{{trigger.body.list}}" })], [edge("", "each")]),
@@ -550,7 +550,7 @@ describe("a run that is interfered with", () => {
     expect(many.state).toMatchObject({ status: "succeeded", outcome: "completed_with_errors" })
   })
 
-  it("wakes nothing before it is due, and when it is released, all that was due meanwhile", () => {
+  it("A released run wakes all steps that became due while it was held", () => {
     const play = new Play(chain, facts()).tell({ type: "begun" })
     while (play.step());
     play.tell({ type: "due", step: 1 })
@@ -563,7 +563,7 @@ describe("a run that is interfered with", () => {
     expect(play.at("wait").status).toBe("succeeded")
   })
 
-  it("tries again no more than five steps at once", () => {
+  it("A run retries at most five steps at once", () => {
     const ids = Array.from({ length: 12 }, (_, i) => `step_${i}`)
     const retry = { interval: 1_000, count: 1 }
     const play = new Play(
@@ -582,7 +582,7 @@ describe("a run that is interfered with", () => {
     expect(play.finish().begun).toHaveLength(24)
   })
 
-  it("takes in nothing twice, and nothing that comes too late", () => {
+  it("A run ignores repeated and late results", () => {
     const play = new Play(chain, facts()).tell({ type: "begun" })
     const succeeded = { type: "succeeded", step: 0, attempt: 1, iteration: null, output: 1, ports: ["out"] } as const
     play.tell(succeeded)
@@ -609,12 +609,12 @@ const failedWith = (
   return allOf(occurred(start, outcome, { values: inputs, warnings: [] }, texts)) as never
 }
 
-describe("what a step tells of its failure", () => {
+describe("Step error messages", () => {
   const thrown = (message: string): Outcome => ({ kind: "failed", error: { code: "RUNTIME_ERROR", message } })
   const messageOf = (message: string, before: Json, inputs = {}): string =>
     failedWith(thrown(message), inputs, before).error.message
 
-  it("has masks for what stood under a secret name in the run, or in what the step was given", () => {
+  it("An error message masks values that had a secret name in the run or in the step's inputs", () => {
     const before = { password: "open sesame", headers: { authorization: "Bearer plain-words-here" } }
     expect(messageOf("no open sesame", before)).toBe("no [REDACTED]")
     expect(messageOf("wrong: plain-words-here!", before), "without its scheme").toBe("wrong: [REDACTED]!")
@@ -622,19 +622,19 @@ describe("what a step tells of its failure", () => {
     expect(messageOf("no open sesame", {}, { greeting: "open sesame" })).toBe("no open sesame")
   })
 
-  it("has none of a secret that was cut off, by whoever told of it or here", () => {
+  it("An error message contains no part of a secret that was cut off", () => {
     const secret = "correct horse battery staple"
     expect(messageOf("it was correct horse bat", { secret })).toBe("it was [REDACTED]")
     expect(messageOf(`${"x".repeat(1_990)}${secret}`, { secret })).toBe(`${"x".repeat(1_990)}[REDACTED]`)
     expect(messageOf(`${"x".repeat(7_990)}${secret}`, { secret })).not.toContain("correct")
   })
 
-  it("is nothing where there were more secrets than are remembered", () => {
+  it("An error message is masked completely when a run has too many secrets", () => {
     const many = Array.from({ length: 101 }, (_, n) => ({ token: `token-${n}` }))
     expect(messageOf("no token-100", many)).toBe("[REDACTED]")
   })
 
-  it("has none in its warnings either, also of a step that succeeds", () => {
+  it("Warnings of a step mask secrets, even when it succeeds", () => {
     const warnings = [{ code: "INPUT_COERCED", field: "a", message: "open sesame is no number" }]
     const succeeded: Outcome = { kind: "succeeded", output: null, ports: ["out"], warnings }
     expect(failedWith(succeeded, {}, { password: "open sesame" }).warnings).toMatchObject([
@@ -643,7 +643,7 @@ describe("what a step tells of its failure", () => {
   })
 })
 
-it("what a step tells of its failure is bounded, because it is stored with each part of the run", () => {
+it("A step's error and warnings are limited, because each journal entry of the run stores them", () => {
   const warnings = Array.from({ length: 101 }, () => ({ code: "TEMPLATE_VALUE_MISSING", field: "x" }))
   const error = { code: "RUNTIME_ERROR", message: "x".repeat(2_001) }
   const occurrence = failedWith({ kind: "failed", error, warnings })
@@ -651,7 +651,7 @@ it("what a step tells of its failure is bounded, because it is stored with each 
   expect((occurrence as { readonly warnings: ReadonlyArray<unknown> }).warnings).toHaveLength(100)
 })
 
-describe("what somebody else chose the size of is gone through in parts", () => {
+describe("Resumable work of a run", () => {
   const condition = { trigger: { body: { a: 1 } } }
   const countOf = (parts: Generator<void, unknown, void>): number => {
     let count = 0
@@ -660,7 +660,7 @@ describe("what somebody else chose the size of is gone through in parts", () => 
   }
   const time = { now: 0, clock: () => 0 }
 
-  it("the conditions of edges", () => {
+  it("The conditions of edges are evaluated in parts", () => {
     const ids = Array.from({ length: 40 }, (_, i) => `step${i}`)
     const workflow = compiled(
       ids.map((id) => send(id)),
@@ -672,7 +672,7 @@ describe("what somebody else chose the size of is gone through in parts", () => 
     expect(new Set(state.edges)).toEqual(new Set(["taken"]))
   })
 
-  it("the paths of a branch", () => {
+  it("The paths of a branch are evaluated in parts", () => {
     const paths = Array.from({ length: 10 }, (_, i) => ({ key: `p${i}`, rule: "conditions", conditions: condition }))
     const workflow = compiled([branch("fork", paths)], [edge("", "fork")])
     const { starts, state } = decide(workflow, facts({ a: 1 }), queuedRun(workflow), { type: "begun" }, 0)
@@ -681,7 +681,7 @@ describe("what somebody else chose the size of is gone through in parts", () => 
     ).toBeGreaterThanOrEqual(10)
   })
 
-  it("the elements of a list", () => {
+  it("The items of a list are processed in parts", () => {
     const workflow = compiled([echo("each", { a: "{{item}}" }, { for_each: "{{trigger.body}}" })], [edge("", "each")])
     const body = Array.from({ length: 300 }, (_, i) => i)
     const begun = { type: "begun" } as const
@@ -690,7 +690,7 @@ describe("what somebody else chose the size of is gone through in parts", () => 
     ).toBeGreaterThanOrEqual(300)
   })
 
-  it("and warnings are short, whatever names are in them", () => {
+  it("A warning is short, whatever names it contains", () => {
     const long = "x".repeat(100_000)
     const workflow = compiled([echo("only", { [long]: "{{trigger.body.none}}" })], [edge("", "only")])
     const { steps } = new Play(workflow, facts()).run().state

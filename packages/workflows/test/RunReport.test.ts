@@ -7,8 +7,8 @@ import type { Workflow } from "../src/Workflow.ts"
 import { call, compiled, edge, facts, filter } from "./Graphs.ts"
 import { done, fails, Play } from "./Play.ts"
 
-/** A play that is stored with each change, and told of. */
-class Told extends Play {
+/** A play whose changes are all stored and reported. */
+class Reported extends Play {
   part = 0
   readonly reports = new StepReports("wfr_01kak203r6v1f7q0p5n3k2j4rs", this.workflow)
 
@@ -22,7 +22,7 @@ class Told extends Play {
     return this
   }
 
-  told(id: string) {
+  report(id: string) {
     return this.reports.executions().find(({ step_id }) => step_id === id)!
   }
 }
@@ -36,12 +36,14 @@ const listed = (): Workflow =>
     [edge("", "begin"), edge("begin", "each")]
   )
 
-describe("what is told of a run", () => {
-  it("tells how far a list has come", () => {
+describe("Run report", () => {
+  it("A run report shows the progress of a list", () => {
     let count = 0
-    const play = new Told(listed(), facts({ yes: true, all: [1, 2, 3] }), () => (++count === 2 ? fails() : done({})))
+    const play = new Reported(listed(), facts({ yes: true, all: [1, 2, 3] }), () =>
+      ++count === 2 ? fails() : done({})
+    )
     play.run()
-    const each = play.told("each")
+    const each = play.report("each")
     expect(each).toMatchObject({
       status: "succeeded",
       iterations: { count: 3, completed: 3 },
@@ -52,44 +54,44 @@ describe("what is told of a run", () => {
     })
   })
 
-  it("tells of a step that never ran why, behind those that did", () => {
-    const play = new Told(listed(), facts({ yes: false, all: [] }), () => done({})).run()
+  it("A run report lists skipped steps with their reason after the executed ones", () => {
+    const play = new Reported(listed(), facts({ yes: false, all: [] }), () => done({})).run()
     expect(play.reports.executions().map(({ skip_reason, status, step_id }) => [step_id, status, skip_reason])).toEqual(
       [
         ["begin", "succeeded", null],
         ["each", "skipped", "filtered"]
       ]
     )
-    expect(play.told("begin")).toMatchObject({ output_port: null, output_ports: [] })
+    expect(play.report("begin")).toMatchObject({ output_port: null, output_ports: [] })
   })
 
-  it("begins the life of a step anew when it is retried", () => {
+  it("A run report starts a step's attempts anew when the step is retried", () => {
     let fail = true
     const workflow = compiled(
       [call("tried", { retry: { interval: 1_000, count: 1 } }), call("after")],
       [edge("", "tried"), edge("tried", "after")]
     )
-    const play = new Told(workflow, facts({}), () => (fail ? fails() : done({ status: 204 })))
+    const play = new Reported(workflow, facts({}), () => (fail ? fails() : done({ status: 204 })))
     play.run()
-    expect(play.told("tried").attempts.map(({ number, status }) => [number, status])).toEqual([
+    expect(play.report("tried").attempts.map(({ number, status }) => [number, status])).toEqual([
       [1, "failed"],
       [2, "failed"]
     ])
     expect(play.reports.failed()).toEqual(["tried"])
     fail = false
     play.tell({ type: "retried", step: 0 }).run()
-    expect(play.told("tried")).toMatchObject({ status: "succeeded", response_status: 204, error_code: null })
-    expect(play.told("tried").attempts.map(({ number, status }) => [number, status])).toEqual([[1, "succeeded"]])
-    expect(play.told("after").status).toBe("succeeded")
+    expect(play.report("tried")).toMatchObject({ status: "succeeded", response_status: 204, error_code: null })
+    expect(play.report("tried").attempts.map(({ number, status }) => [number, status])).toEqual([[1, "succeeded"]])
+    expect(play.report("after").status).toBe("succeeded")
     expect(play.reports.failed()).toEqual([])
   })
 
-  it("tells that a step could begin, and does not, where the run is held", () => {
+  it("A run report marks the steps that could start as held while the run is held", () => {
     const workflow = compiled(
       [call("begin"), call("next"), call("last"), filter("beside", { body: { yes: true } }), call("never")],
       [edge("", "begin"), edge("begin", "next"), edge("next", "last"), edge("", "beside"), edge("beside", "never")]
     )
-    const play = new Told(workflow, facts({ yes: false }), () => done({}))
+    const play = new Reported(workflow, facts({ yes: false }), () => done({}))
     play.tell({ type: "begun" }).tell({ type: "held" })
     const { attempt } = play.state.steps[0]!
     const ended = { type: "succeeded", step: 0, attempt, iteration: null, output: {}, ports: ["out"] } as const
@@ -102,7 +104,7 @@ describe("what is told of a run", () => {
     expect(waits(false)).toEqual({ ...nothing, next: null })
   })
 
-  it("tells that a run is held before its first step, from when it came", () => {
+  it("A run that is held before its first step is reported as held since it was received", () => {
     const id = newId(prefixes.workflowRun, 1_700_000_000_000)
     const { edges, steps } = compiled(
       [call("begin"), filter("asked", { body: { yes: true } }), call("next")],
@@ -116,7 +118,7 @@ describe("what is told of a run", () => {
     expect(reports.executions(undefined, false).every(({ wait }) => wait === null)).toBe(true)
   })
 
-  it("tells what was warned of, without what is secret", () => {
+  it("A run report contains warnings without secrets", () => {
     const reports = new StepReports("wfr_1", listed())
     const warnings = [
       { code: "TEMPLATE_VALUE_MISSING", field: "input" },
@@ -127,7 +129,7 @@ describe("what is told of a run", () => {
     expect(reports.executions()[0]!.warnings).toEqual([warnings[0], { ...warnings[1], message: "was [REDACTED]" }])
   })
 
-  it("says nothing of a part that nobody could read, and leaves out of a summary what no part told of", () => {
+  it("A run report ignores unreadable entries, and its summary omits steps that no entry contains", () => {
     const reports = new StepReports("wfr_1", listed())
     reports.take({ part: 1, at: 0, steps: "{}" })
     reports.take({

@@ -4,7 +4,7 @@ import { SecretTexts } from "../src/SecretTexts.ts"
 
 const secret = 's3cr3t "Value" & more/1'
 
-it("a secret is masked in the copies that operations and code make of it", () => {
+it("A secret is masked in the copies that operations and code make of it", () => {
   const texts = new SecretTexts()
   runToEnd(texts.learn({ password: secret }))
   const copies = [
@@ -25,7 +25,7 @@ it("a secret is masked in the copies that operations and code make of it", () =>
   expect(runToEnd(texts.masked({ result: "it is another value" }))).toEqual({ result: "it is another value" })
 })
 
-it("A secret is masked in copies in any letters, in the base64 of a longer text, and escaped for Markdown", () => {
+it("A secret is masked in any letter case, inside longer base64, and escaped for Markdown", () => {
   const secret = "s3cr3t_value*9"
   const texts = new SecretTexts()
   runToEnd(texts.learn({ password: secret, pin: "aB3d" }))

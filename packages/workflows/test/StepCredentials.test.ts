@@ -11,8 +11,8 @@ const call = (inputs: object, more: object = {}) => ({
 const graph = (inputs: object, more: object = {}) => ({ steps: [call(inputs, more)], edges: [] }) as never
 const places = (inputs: object, more: object = {}) => credentialsIn(graph(inputs, more)).map(({ field }) => field)
 
-describe("credentials that are written into steps", () => {
-  it("are found wherever something outside is given them", () => {
+describe("Credentials written into steps", () => {
+  it("Credentials in headers, query and body of a step are found", () => {
     expect(places({ headers: { Authorization: "Bearer s3cr3t-value" } })).toEqual([
       "invocation_inputs.headers.Authorization"
     ])
@@ -27,7 +27,7 @@ describe("credentials that are written into steps", () => {
     expect(places({ headers: { Authorization: "Bearer s3cr3t{{trigger.body.a}}" } })).toHaveLength(1)
   })
 
-  it("are found in steps of every kind that is given something, and in what an edge gives them", () => {
+  it("Credentials are found in the inputs of every step kind and in mappings of edges", () => {
     const given = { headers: { authorization: "Bearer s3cr3t-value" } }
     const steps = ["transformation", "destination", "filter"].map((kind) => ({
       id: kind,
@@ -56,18 +56,18 @@ describe("credentials that are written into steps", () => {
     ["in a form", { body: "grant_type=x&client_secret=qwertzuiop" }, "body"],
     ["in JSON as text", { body: '{"a":[{"password":"qwertzuiop"}]}' }, "body"],
     ["in JSON as text with templates", { body: '{"n": {{trigger.body.n}}, "password": "qwertzuiop"}' }, "body"],
-    ["by its look alone", { headers: { "x-thing": "sk_live_qwertzuiop" } }, "headers.x-thing"],
-    ["behind a scheme alone", { headers: { "x-thing": "Bearer qwertz1234" } }, "headers.x-thing"],
-    ["as the address of a chat", { url: "https://hooks.slack.com/services/T0/B0/qwertz" }, "url"],
+    ["by its format alone", { headers: { "x-thing": "sk_live_qwertzuiop" } }, "headers.x-thing"],
+    ["after an authorization scheme", { headers: { "x-thing": "Bearer qwertz1234" } }, "headers.x-thing"],
+    ["in the URL of a chat webhook", { url: "https://hooks.slack.com/services/T0/B0/qwertz" }, "url"],
     [
-      "as what a template falls back on",
+      "in the default of a template",
       { headers: { authorization: 'Bearer {{trigger.body.a ?? "qwertz"}}' } },
       "headers.authorization"
     ],
-    ["in a pair", { body: [["x-api-key", "qwertz"]] }, "body[0][1]"],
-    ["under a name beside it", { body: [{ header: "x-api-key", content: "qwertz" }] }, "body[0].content"],
-    ["as the mask that was shown for one", { url: "[REDACTED]" }, "url"]
-  ])("are found %s", (_, inputs, place) => {
+    ["in a pair of name and value", { body: [["x-api-key", "qwertz"]] }, "body[0][1]"],
+    ["beside a member with its name", { body: [{ header: "x-api-key", content: "qwertz" }] }, "body[0].content"],
+    ["as the mask that replaced it", { url: "[REDACTED]" }, "url"]
+  ])("A written credential is found %s", (_, inputs, place) => {
     expect(places(inputs)).toEqual([`invocation_inputs.${place}`])
     expect(JSON.stringify(shownGraph(graph(inputs)))).not.toMatch(/qwertz|lovelace/)
   })
@@ -77,24 +77,24 @@ describe("credentials that are written into steps", () => {
       "names that are about a secret",
       { body: { authorization_status: "approved", passwordReset: "asked", token_type: "Bearer" } }
     ],
-    ["words behind the name of a scheme", { body: { plan: "Basic shipping", text: "our basic package has a bearer" } }],
+    ["words after a scheme name", { body: { plan: "Basic shipping", text: "our basic package has a bearer" } }],
     [
-      "a URL that the run fills in",
+      "a URL with templates",
       { url: "https://{{trigger.body.a}}:{{trigger.body.b}}@a.example/?token={{trigger.body.t}}" }
     ],
-    ["JSON as text that the run fills in", { body: '{"password": "{{trigger.body.p}}", "n": {{trigger.body.n}}}' }],
-    ["a template that falls back on nothing", { headers: { authorization: '{{trigger.body.a ?? ""}}' } }],
-    ["text that is no JSON", { body: "{not json, password: it is asked for later}" }]
-  ])("are none in %s", (_, inputs) => {
+    ["JSON text with templates", { body: '{"password": "{{trigger.body.p}}", "n": {{trigger.body.n}}}' }],
+    ["a template with an empty default", { headers: { authorization: '{{trigger.body.a ?? ""}}' } }],
+    ["text that is not JSON", { body: "{not json, password: it is asked for later}" }]
+  ])("No credential is found in %s", (_, inputs) => {
     expect(places(inputs)).toEqual([])
   })
 
-  it("of the formatter are found by their look, and not by the names of its own inputs", () => {
+  it("Formatter inputs are checked for texts that look secret, and not by the names of inputs", () => {
     const formatter = { action: { provider_key: "formatter" } }
     expect(places({ input: "sk_live_qwertzuiop", token: "abcdef" }, formatter)).toEqual(["invocation_inputs.input"])
   })
 
-  it("are none where the run brings the value, or the formatter is given it", () => {
+  it("Templates, empty values and formatter inputs with secret names are not reported as credentials", () => {
     expect(places({ headers: { Authorization: "Bearer {{trigger.headers.x-token}}", accept: "text/plain" } })).toEqual(
       []
     )
@@ -102,7 +102,7 @@ describe("credentials that are written into steps", () => {
     expect(places({ input: "s", token: "abcdef" }, { action: { provider_key: "formatter" } })).toEqual([])
   })
 
-  it("of a graph that was stored are masked where it is shown, and nothing else is", () => {
+  it("Only the credentials of a stored graph are masked when it is shown", () => {
     const shown = shownGraph(graph({ url: "https://a.example", headers: { "x-api-key": "k-123456", accept: "a/b" } }))
     expect(shown.steps[0]!.invocation_inputs).toEqual({
       url: "https://a.example",

@@ -20,7 +20,7 @@ const alone = (step: { readonly [member: string]: unknown }): readonly [Written,
 const paths = (...keys: ReadonlyArray<string>) =>
   keys.map((key) => ({ key, rule: "conditions", conditions: { body: {} } }))
 
-describe("what is wrong with a graph", () => {
+describe("Errors of a graph", () => {
   const deep = (levels: number): unknown => (levels === 0 ? 1 : { a: deep(levels - 1) })
   const table: ReadonlyArray<
     readonly [
@@ -39,9 +39,9 @@ describe("what is wrong with a graph", () => {
       null
     ],
     ["too many edges", [[], Array.from({ length: 251 }, () => edge("", "step"))], "EDGE_LIMIT_EXCEEDED", null, null],
-    ["two steps of one id", [[echo("step"), echo("step")], [edge("", "step")]], "DUPLICATE_STEP_ID", "step", "id"],
+    ["two steps with one id", [[echo("step"), echo("step")], [edge("", "step")]], "DUPLICATE_STEP_ID", "step", "id"],
     [
-      "two edges of one id",
+      "two edges with one id",
       [
         [echo("one1"), echo("two2")],
         [edge("", "one1", { id: "edge" }), edge("", "two2", { id: "edge" })]
@@ -51,20 +51,20 @@ describe("what is wrong with a graph", () => {
       "id"
     ],
     [
-      "two steps of one id and of no kind",
+      "two steps with one id and without a kind",
       [[{ id: "step", kind: "loop" }, echo("step")], [edge("", "step")]],
       "DUPLICATE_STEP_ID",
       "step",
       "id"
     ],
     [
-      "a port that no step is entered by",
+      "an unknown target port",
       [[echo("step")], [edge("", "step", { target_port: "side" })]],
       "PORT_UNKNOWN",
       "e_00",
       "target_port"
     ],
-    ["one edge twice", [[echo("step")], [edge("", "step"), edge("", "step")]], "DUPLICATE_EDGE", "e_01", null],
+    ["a repeated edge", [[echo("step")], [edge("", "step"), edge("", "step")]], "DUPLICATE_EDGE", "e_01", null],
     ["an edge from nowhere", [[echo("step")], [edge("none", "step")]], "EDGE_SOURCE_UNKNOWN", "e_00", "source_step_id"],
     [
       "an edge from the trigger that names a step",
@@ -81,21 +81,21 @@ describe("what is wrong with a graph", () => {
       "target_step_id"
     ],
     [
-      "an edge that is none",
+      "an invalid edge",
       [[echo("step")], [{ id: "edge", source_type: "wire", target_step_id: "step" }]],
       "EDGE_INVALID",
       "edge",
       "source_type"
     ],
     [
-      "an edge with a member nobody knows",
+      "an unknown member of an edge",
       [[echo("step")], [edge("", "step", { colour: "red" })]],
       "EDGE_INVALID",
       "e_00",
       "colour"
     ],
     [
-      "a port that there is not",
+      "an unknown source port",
       [
         [echo("one1"), echo("two2")],
         [edge("", "one1"), edge("one1", "two2", { source_port: "matched" })]
@@ -104,9 +104,9 @@ describe("what is wrong with a graph", () => {
       "e_01",
       "source_port"
     ],
-    ["an edge that is no object", [[echo("step")], [edge("", "step"), "step"]], "EDGE_INVALID", "e_01", ""],
+    ["an edge that is not an object", [[echo("step")], [edge("", "step"), "step"]], "EDGE_INVALID", "e_01", ""],
     [
-      "a condition on a step that there is not, of an edge whose port there is not either",
+      "an edge with an unknown port and a condition on an unknown step",
       [
         [echo("one1"), echo("two2")],
         [
@@ -166,53 +166,47 @@ describe("what is wrong with a graph", () => {
       "one1",
       null
     ],
-    ["a step that is none", [[7], []], "STEP_INVALID", null, "steps[0]"],
-    ["an id that is none", alone({ ...echo("a b c") }), "STEP_INVALID", "a b c", "id"],
+    ["an invalid step", [[7], []], "STEP_INVALID", null, "steps[0]"],
+    ["an invalid id", alone({ ...echo("a b c") }), "STEP_INVALID", "a b c", "id"],
+    ["an unknown member of a step", alone({ ...echo("step"), colour: "red" }), "STEP_INVALID", "step", "colour"],
+    ["an unknown step kind", alone({ id: "step", kind: "loop" }), "STEP_KIND_UNKNOWN", "step", "kind"],
     [
-      "a member of a step that nobody knows",
-      alone({ ...echo("step"), colour: "red" }),
-      "STEP_INVALID",
-      "step",
-      "colour"
-    ],
-    ["a kind that there is not", alone({ id: "step", kind: "loop" }), "STEP_KIND_UNKNOWN", "step", "kind"],
-    [
-      "a member of config that nobody knows",
+      "an unknown member of config",
       alone(echo("step", null, { colour: "red" })),
       "STEP_CONFIG_INVALID",
       "step",
       "config.colour"
     ],
     [
-      "a setting of another kind",
+      "a setting of another step kind",
       alone({ id: "step", kind: "filter", config: { conditions: { body: {} }, retry: { interval: 1_000, count: 1 } } }),
       "RETRY_INVALID",
       "step",
       "config.retry"
     ],
     [
-      "a retry of what is pure",
+      "a retry of a step without side effects",
       alone(echo("step", null, { retry: { interval: 1_000, count: 1 } })),
       "RETRY_INVALID",
       "step",
       "config.retry"
     ],
     [
-      "a retry too often",
+      "too many retries",
       alone(send("step", { retry: { interval: 1_000, count: 11 } })),
       "RETRY_INVALID",
       "step",
       "config.retry.count"
     ],
     [
-      "a status that is none",
+      "an invalid retry status",
       alone(send("step", { retry: { interval: 1_000, count: 1, response_status_codes: ["5xx"] } })),
       "RETRY_INVALID",
       "step",
       "config.retry.response_status_codes[0]"
     ],
     [
-      "a time-out too long",
+      "a timeout that is too long",
       alone(send("step", { timeout_ms: 121_000 })),
       "STEP_CONFIG_INVALID",
       "step",
@@ -236,7 +230,7 @@ describe("what is wrong with a graph", () => {
       "config.on_error"
     ],
     [
-      "a condition that is none",
+      "an invalid condition",
       alone(filter("step", { body: { a: { $foo: 1 } } })),
       "CONDITION_INVALID",
       "step",
@@ -245,7 +239,7 @@ describe("what is wrong with a graph", () => {
     ["a condition nested too deep", alone(filter("step", { trigger: deep(12) })), "CONDITION_INVALID", "step", null],
     ["a condition that is a list", alone(filter("step", [1])), "CONDITION_INVALID", "step", "config.conditions"],
     [
-      "an edge's condition",
+      "an invalid condition of an edge",
       [[echo("step")], [edge("", "step", { condition: { $nope: 1 } })]],
       "CONDITION_INVALID",
       "e_00",
@@ -259,14 +253,14 @@ describe("what is wrong with a graph", () => {
       "config.conditions"
     ],
     [
-      "a filter with both",
+      "a filter with conditions and a resource",
       alone({ id: "step", kind: "filter", resource_id: "flt_1", config: { conditions: {} } }),
       "STEP_CONFIG_INVALID",
       "step",
       "config.conditions"
     ],
     [
-      "a destination step without one",
+      "a destination step without a destination",
       alone({ id: "step", kind: "destination" }),
       "RESOURCE_REQUIRED",
       "step",
@@ -294,21 +288,21 @@ describe("what is wrong with a graph", () => {
       "resource_id"
     ],
     [
-      "an action that there is not",
+      "an unknown action",
       alone({ id: "step", kind: "action", action: { provider_key: "test", action_key: "none" } }),
       "ACTION_UNKNOWN",
       "step",
       "action"
     ],
     [
-      "a saved action and another",
+      "a saved action and an inline one",
       alone({ ...call("step"), resource_id: "act_1" }),
       "STEP_CONFIG_INVALID",
       "step",
       "action"
     ],
     [
-      "a formatter's settings",
+      "formatter settings of another action",
       alone({
         id: "step",
         kind: "action",
@@ -346,21 +340,21 @@ describe("what is wrong with a graph", () => {
       "mapping.strange"
     ],
     [
-      "a template that is none",
+      "an invalid template",
       alone(echo("step", { a: ["{{trigger.}}"] })),
       "TEMPLATE_INVALID",
       "step",
       "invocation_inputs.a[0]"
     ],
     [
-      "a template that names no step",
+      "a template that names an unknown step",
       alone(echo("step", { a: "{{steps.none.output}}" })),
       "TEMPLATE_REFERENCE_UNKNOWN",
       "step",
       "invocation_inputs.a"
     ],
     [
-      "a template that names itself",
+      "a template that names its own step",
       alone(echo("step", { a: "{{steps.step.output}}" })),
       "TEMPLATE_REFERENCE_NOT_UPSTREAM",
       "step",
@@ -377,7 +371,7 @@ describe("what is wrong with a graph", () => {
       "invocation_inputs.a"
     ],
     [
-      "a template beside it",
+      "a template that names a parallel step",
       [
         [echo("one1", { a: "{{steps.two2.output}}" }), echo("two2")],
         [edge("", "one1"), edge("", "two2")]
@@ -387,7 +381,7 @@ describe("what is wrong with a graph", () => {
       "invocation_inputs.a"
     ],
     [
-      "two paths of one key",
+      "two paths with one key",
       alone(branch("step", paths("a", "a"))),
       "PATH_KEY_DUPLICATE",
       "step",
@@ -436,84 +430,84 @@ describe("what is wrong with a graph", () => {
       "config.paths[0].conditions"
     ],
     [
-      "conditions of a path that asks for none",
+      "conditions on a path with the rule always",
       alone(branch("step", [{ key: "a", rule: "always", conditions: {} }])),
       "STEP_CONFIG_INVALID",
       "step",
       "config.paths[0].conditions"
     ],
     [
-      "a delay of two modes",
+      "a delay with two modes",
       alone(delay("step", { mode: "for", amount: 1, unit: "days", until: "2026-01-01" })),
       "STEP_CONFIG_INVALID",
       "step",
       "config.until"
     ],
     [
-      "a delay too long",
+      "a delay that is too long",
       alone(delay("step", { mode: "for", amount: 5, unit: "weeks" })),
       "STEP_CONFIG_INVALID",
       "step",
       "config.amount"
     ],
     [
-      "a delay until no time",
+      "a delay until an invalid time",
       alone(delay("step", { mode: "until", until: "tomorrow" })),
       "STEP_CONFIG_INVALID",
       "step",
       "config.until"
     ],
     [
-      "a delay in no zone",
+      "a delay in an unknown time zone",
       alone(delay("step", { mode: "until", until: "2026-01-01", timezone: "Mars/Olympus" })),
       "STEP_CONFIG_INVALID",
       "step",
       "config.timezone"
     ],
     [
-      "a list that is none",
+      "a for_each that is not a list",
       alone(call("step", { for_each: "hello" })),
       "STEP_CONFIG_INVALID",
       "step",
       "config.for_each"
     ],
     [
-      "an element of no list",
+      "an item without for_each",
       alone(echo("step", { a: "{{item}}" })),
       "TEMPLATE_INVALID",
       "step",
       "invocation_inputs.a"
     ],
     [
-      "an element where the list is made",
+      "an item inside for_each",
       alone(call("step", { for_each: "{{item}}" })),
       "TEMPLATE_INVALID",
       "step",
       "config.for_each"
     ],
     [
-      "a condition on no step",
+      "a condition on an unknown step",
       alone(filter("step", { $or: [{ steps: { nope: { status: "failed" } } }] })),
       "TEMPLATE_REFERENCE_UNKNOWN",
       "step",
       "config.conditions.$or[0].steps.nope"
     ],
     [
-      "a delay of no number",
+      "a delay whose amount is not a number",
       alone(delay("step", { mode: "for", amount: "abc", unit: "days" })),
       "STEP_CONFIG_INVALID",
       "step",
       "config.amount"
     ],
     [
-      "more members than a config has",
+      "a config with too many members",
       alone(echo("step", null, Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`m${i}`, 1])))),
       "STEP_CONFIG_INVALID",
       "step",
       "config"
     ],
     [
-      "too many tokens",
+      "too many template tokens",
       alone(echo("step", Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`m${i}`, "{{run}}".repeat(100)])))),
       "TEMPLATE_INVALID",
       "step",
@@ -521,7 +515,7 @@ describe("what is wrong with a graph", () => {
     ]
   ]
 
-  it.each(table)("%s", (_, [steps, edges], code, where, field) => {
+  it.each(table)("A graph with %s is refused", (_, [steps, edges], code, where, field) => {
     const issues = issuesOf(steps, edges)
     expect(issues.map(({ code }) => code)).toContain(code)
     const issue = issues.find((one) => one.code === code)!
@@ -530,12 +524,12 @@ describe("what is wrong with a graph", () => {
     expect(issue.message).not.toBe("")
   })
 
-  it("has a row for each code that needs nothing but the graph", () => {
+  it("The table of invalid graphs has a row for each code that needs only the graph", () => {
     const seen = new Set(table.map(([, , code]) => code))
     expect(issueCodes.filter((code) => !seen.has(code))).toEqual(["STEP_KIND_CHANGED", "RESOURCE_NOT_FOUND"])
   })
 
-  it("is told all at once, and bounded", () => {
+  it("All errors of a graph are reported at once, up to a limit", () => {
     const issues = issuesOf(
       [echo("one1", { a: "{{x}}" }), filter("two2", 7), { id: "three", kind: "loop" }],
       [edge("", "one1"), edge("one1", "two2")]
@@ -553,7 +547,7 @@ describe("what is wrong with a graph", () => {
       ).map(({ code, edge_id, step_id }) => `${code} ${step_id ?? edge_id}`)
     ).toEqual(["TEMPLATE_INVALID one1", "CONDITION_INVALID two2", "CONDITION_INVALID e_01"])
     // Circles, edges that are none and settings beside each other; nothing follows from what is missing.
-    const told = issuesOf(
+    const together = issuesOf(
       [
         echo("one1", { a: "{{steps.two2.output}} {{steps.none.output}}" }),
         echo("two2"),
@@ -571,7 +565,7 @@ describe("what is wrong with a graph", () => {
         edge("odd_one", "none")
       ]
     ).map(({ code, edge_id, field, step_id }) => `${code} ${step_id ?? edge_id} ${field}`)
-    expect(told).toEqual([
+    expect(together).toEqual([
       "STEP_KIND_UNKNOWN odd_one kind",
       "EDGE_TARGET_UNKNOWN e_06 target_step_id",
       "GRAPH_CYCLE null null",
@@ -584,7 +578,7 @@ describe("what is wrong with a graph", () => {
     expect(many).toHaveLength(200)
   })
 
-  it("a circle is told by its steps, however long it is", () => {
+  it("A cycle is reported with all its steps, however long it is", () => {
     const ids = Array.from({ length: 100 }, (_, i) => `${i}`.padStart(60, "s"))
     const [issue] = issuesOf(
       ids.map((id) => echo(id)),
@@ -596,13 +590,13 @@ describe("what is wrong with a graph", () => {
     expect([...step_ids.slice(first), ...step_ids.slice(0, first)]).toEqual(ids)
   })
 
-  it("an id that is too long is one fault, and its edges are none", () => {
+  it("A step id that is too long is one error, and its edges add none", () => {
     const id = "x".repeat(97)
     expect(issuesOf(...alone(echo(id)))).toMatchObject([{ code: "STEP_INVALID", step_id: id.slice(0, 96) }])
   })
 
   it.prop(
-    "nothing that is written makes it throw",
+    "No written graph makes the compiler throw",
     [Schema.Array(Schema.Json), Schema.Array(Schema.Json)],
     ([steps, edges]) => {
       for (const issue of issuesOf(steps, edges)) expect(issueCodes).toContain(issue.code)
@@ -610,8 +604,8 @@ describe("what is wrong with a graph", () => {
   )
 })
 
-describe("a graph that is right", () => {
-  it("is read back with its defaults", () => {
+describe("Valid graph", () => {
+  it("A valid graph is returned with its defaults", () => {
     const { edges, steps } = compiled(
       [{ id: "fork", kind: "paths", config: { paths: paths("a") } }, echo("step")],
       [edge("", "fork"), edge("fork", "step", { source_port: "path_a" })]
@@ -640,7 +634,7 @@ describe("a graph that is right", () => {
     })
   })
 
-  it("gives an edge without an id one that no other has", () => {
+  it("An edge without an id gets an id that no other edge has", () => {
     const { edges } = compiled(
       [echo("one1"), echo("two2"), echo("three")],
       [edge("", "one1"), edge("", "two2"), edge("", "three", { id: "e_00" })]
@@ -648,13 +642,13 @@ describe("a graph that is right", () => {
     expect(edges.map(({ id }) => id)).toEqual(["e_03", "e_01", "e_00"])
   })
 
-  it("is compiled in parts, one for each step at the least", () => {
+  it("A graph is compiled in parts, at least one for each step", () => {
     const steps = ["one1", "two2", "three"].map((id) => echo(id))
     const parts = partsOf(steps, [edge("", "one1"), edge("", "two2"), edge("", "three")])
     expect(parts).toBeGreaterThanOrEqual(steps.length)
   })
 
-  it("and more of them for thousands of templates with long paths, and for each pattern", () => {
+  it("A graph with thousands of long templates or with many patterns is compiled in more parts", () => {
     const long = Array.from({ length: 4_990 }, () => `{{trigger.body${".a".repeat(60)}}}`)
     expect(partsOf([echo("only", { a: long })], [edge("", "only")])).toBeGreaterThan(40)
     expect(partsOf([echo("only")], [edge("", "only", { mapping: { a: long } })])).toBeGreaterThan(40)
@@ -663,14 +657,14 @@ describe("a graph that is right", () => {
     expect(partsOf([echo("only")], [edge("", "only", { condition: patterns })])).toBeGreaterThan(60)
   })
 
-  it("is compiled to the same again from what is read back", () => {
+  it("A compiled graph compiles to the same graph again", () => {
     const first = compiled([echo("one1"), send("two2")], [edge("", "one1"), edge("one1", "two2")])
     const again = Result.getOrThrow(compileWorkflow(first.steps, first.edges, catalog))
     expect(again.steps).toEqual(first.steps)
     expect(again.edges).toEqual(first.edges)
   })
 
-  it("starts its steps behind what leads to them, and otherwise as they were written", () => {
+  it("Steps are planned after their ancestors, and otherwise in the order in which they were written", () => {
     const { plan } = compiled(
       [echo("last"), echo("side"), echo("first"), echo("mid1")],
       [edge("", "first"), edge("", "side"), edge("first", "mid1"), edge("mid1", "last"), edge("side", "last")]
@@ -690,7 +684,7 @@ const partsOf = (steps: ReadonlyArray<unknown>, edges: ReadonlyArray<unknown>): 
   }
 }
 
-describe("a definition is refused that costs more than it weighs", () => {
+describe("Limits of a definition's cost", () => {
   const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]))
   const patterns = (count: number) => ({
     trigger: { body: { $or: Array.from({ length: count }, (_, i) => ({ x: { $regex: `${i}`.padEnd(500, "a") } })) } }
@@ -701,7 +695,7 @@ describe("a definition is refused that costs more than it weighs", () => {
   }
   const line = (ids: ReadonlyArray<string>) => ids.map((id, i) => edge(ids[i - 1] ?? "", id))
 
-  it("for the values of one step, or edge", () => {
+  it("A definition with too many values in one step or edge is refused", () => {
     expect(refused([echo("only", { a: members(9_950) })], [edge("", "only")])).toEqual([])
     const many = [echo("only", { a: members(10_000) })]
     expect(refused(many, [edge("", "only")])).toMatchObject([{ code: "STEP_INVALID", step_id: "only" }])
@@ -713,7 +707,7 @@ describe("a definition is refused that costs more than it weighs", () => {
     ])
   })
 
-  it("for the values of all", () => {
+  it("A definition with too many values in total is refused", () => {
     const ids = ["one1", "two2", "three"]
     expect(
       refused(
@@ -729,7 +723,7 @@ describe("a definition is refused that costs more than it weighs", () => {
     ).toMatchObject([{ code: "STEP_LIMIT_EXCEEDED", message: expect.stringContaining("more than 20000 values") }])
   })
 
-  it("for what its patterns take to compile, one of them and all together, which is told once", () => {
+  it("A definition whose patterns cost too much to compile, alone or together, is refused with one error", () => {
     const costly = { trigger: { body: { x: { $regex: "(?i)[b-\\x{10ffff}][b-\\x{10ffff}][b-\\x{10ffff}]" } } } }
     expect(refused([filter("only", costly)], [edge("", "only")])).toMatchObject([
       { code: "CONDITION_INVALID", field: "config.conditions.trigger.body.x.$regex" }
@@ -748,21 +742,21 @@ describe("a definition is refused that costs more than it weighs", () => {
     expect(refused([branch("only", paths)], [edge("", "only")])).toMatchObject([{ code: "CONDITION_INVALID" }])
   })
 
-  it("and what is told of it is short, whatever names are in it", () => {
+  it("Errors of a definition are short, whatever names it contains", () => {
     const long = "x".repeat(200_000)
     const issues = refused([send("only", { [long]: 1, retry: { [long]: 1 } })], [edge("", "only", { [long]: 1 })])
     expect(issues.length).toBeGreaterThan(0)
     expect(JSON.stringify(issues).length).toBeLessThan(5_000)
   })
 
-  it("but one that is stored goes on", () => {
+  it("A stored definition with too many values still compiles", () => {
     const parts = compiling([echo("only", { a: members(12_000) })], [edge("", "only")], catalog)
     let part = parts.next()
     while (part.done !== true) part = parts.next()
     expect(Result.isSuccess(part.value)).toBe(true)
   })
 
-  it("and one that is stored with patterns that take long to compile, which no new one may have", () => {
+  it("A stored definition with patterns too costly for a new one still compiles", () => {
     const regex = `((${"x".repeat(20)}){9}){9}`
     const costly = { trigger: { body: { $or: Array.from({ length: 64 }, () => ({ a: { $regex: regex } })) } } }
     const graph = [[filter("only", costly)], [edge("", "only")]] as const

@@ -104,7 +104,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-it("is generated, compiles, and runs the quick start", async ({ gateway }) => {
+it("The OpenAPI client can be generated, compiles and runs the quick start", async ({ gateway }) => {
   const { json } = await Document.of(gateway)
   await Promise.all([
     writeFile(join(folder, "openapi.json"), JSON.stringify(json)),

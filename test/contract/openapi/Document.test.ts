@@ -19,13 +19,15 @@ const objectsIn = (value: unknown): ReadonlyArray<Body> => {
   return Array.isArray(value) ? inner : [value, ...inner]
 }
 
-describe("the document", () => {
-  it("is packages/client/openapi.json, of which the client's types are made", async ({ document }) => {
+describe("OpenAPI document", () => {
+  it("The OpenAPI document is packages/client/openapi.json, from which the client's types are made", async ({
+    document
+  }) => {
     const file = resolve(import.meta.dirname, "../../../packages/client/openapi.json")
     expect(document.json).toEqual(JSON.parse(await readFile(file, "utf8")))
   })
 
-  it("has nothing that a linter would say", async ({ document }) => {
+  it("The OpenAPI document passes the linter", async ({ document }) => {
     // The rules of the linter as a library: it asks nobody, and counts nothing.
     // The contract has `/requests/bulk_operations/{id}` beside `/requests/{id}/trace`: no id is called so.
     // A WebSocket is answered 101, and with no 2xx.
@@ -39,7 +41,7 @@ describe("the document", () => {
     expect(problems.map(({ location, message, ruleId }) => [ruleId, message, location[0]?.pointer])).toEqual([])
   })
 
-  it("names, describes and exemplifies every operation, and every parameter", ({ document }) => {
+  it("Every operation and parameter has a name, a description and an example", ({ document }) => {
     expect(document.operations.length).toBeGreaterThanOrEqual(60)
     for (const { id, method, path, spec } of document.operations) {
       expect(id, `${method} ${path}`).toMatch(/^[a-z]+(?:[A-Z][a-z]+)*$/)
@@ -62,7 +64,7 @@ describe("the document", () => {
     expect(new Set(document.operations.map(({ id }) => id)).size).toBe(document.operations.length)
   })
 
-  it("tags are described, and security, servers and the team's header are there", ({ document }) => {
+  it("The OpenAPI document describes tags, security, servers and the team header", ({ document }) => {
     const { components, info, servers, tags } = document.json
     for (const { description, name } of tags) expect(description, name).toMatch(/.{10,}/)
     expect(tags.map(({ name }: Body) => name)).toContain("Ingress")
@@ -84,12 +86,12 @@ describe("the document", () => {
     }
   })
 
-  it("has no leftovers of what it is made from", ({ document }) => {
+  it("The OpenAPI document contains no internal annotations", ({ document }) => {
     const text = JSON.stringify(document.json)
     expect(text).not.toMatch(/x-described-as|x-closed|\$defs|Infinity|NaN|9007199254740991/)
   })
 
-  it("config, rules and data are no bare objects", ({ document }) => {
+  it("Schemas of config, rules and data are not bare objects", ({ document }) => {
     // What an operation of the formatter takes and makes, its catalog says.
     const described = Object.entries(document.json.components.schemas).filter(([name]) => !name.startsWith("Formatter"))
     const bare = objectsIn(Object.fromEntries(described)).filter(
@@ -106,7 +108,7 @@ describe("the document", () => {
     ])
   })
 
-  it("a name that is written tells how long it may be", ({ document }) => {
+  it("The schema of each written name has its maximum length", ({ document }) => {
     const written = Object.entries<Body>(document.json.components.schemas).flatMap(([schema, { properties }]) =>
       /(?:Write|Patch)$/.test(schema) && properties?.name !== undefined ? [[schema, properties.name] as const] : []
     )
@@ -114,17 +116,17 @@ describe("the document", () => {
       expect.arrayContaining(["ProfileWrite", "TeamWrite", "TeamPatch", "ProjectKeyWrite", "ProjectKeyPatch"])
     )
     for (const [schema, name] of written) {
-      const told = { least: name.minLength, most: name.maxLength, pattern: name.pattern }
+      const stated = { least: name.minLength, most: name.maxLength, pattern: name.pattern }
       if (schema.startsWith("Filter"))
-        expect(told, schema).toMatchObject({ pattern: expect.stringContaining("{1,155}") })
-      else expect(told, schema).toEqual({ least: 1, most: expect.any(Number), pattern: "\\S" })
+        expect(stated, schema).toMatchObject({ pattern: expect.stringContaining("{1,155}") })
+      else expect(stated, schema).toEqual({ least: 1, most: expect.any(Number), pattern: "\\S" })
     }
     const { ActionWrite, TeamMemberWrite } = document.json.components.schemas
     expect(ActionWrite.properties.provider_key.pattern).toBe("^[a-z0-9_.]{1,96}$")
     expect(TeamMemberWrite.properties.email.pattern).toContain("@")
   })
 
-  it("an operation names the codes that it can fail with, and no others", ({ document }) => {
+  it("Each operation lists exactly the error codes that it can return", ({ document }) => {
     const codes = (id: string, status: number): ReadonlyArray<string> => {
       const schema = document.operation(id).spec.responses[status]?.content["application/json"].schema
       return (schema?.anyOf ?? (schema === undefined ? [] : [schema])).map(
@@ -157,8 +159,8 @@ describe("the document", () => {
 
 const success = (spec: Body): Body => Object.entries<Body>(spec.responses).find(([status]) => Number(status) < 300)?.[1]
 
-describe("every example", () => {
-  it("is taken, and answered with the status and in the shape that are stated", async ({
+describe("Examples of the OpenAPI document", () => {
+  it("Every example is accepted and answered with the stated status and shape", async ({
     document,
     gateway,
     presentFor,
@@ -188,7 +190,7 @@ describe("every example", () => {
     }
   })
 
-  it("of a schema is taken too", async ({ document, gateway, present }) => {
+  it("The example of every write schema is accepted", async ({ document, gateway, present }) => {
     const kinds: Readonly<Record<string, string>> = {
       Source: "sources",
       Destination: "destinations",
@@ -207,7 +209,7 @@ describe("every example", () => {
     expect(tried).toBeGreaterThanOrEqual(5)
   })
 
-  it("the source's is verified as it says", async ({ document, gateway }) => {
+  it("A request that matches the example source's signature is verified", async ({ document, gateway }) => {
     const { example } = document.operation("createSource").spec.requestBody.content["application/json"]
     const source = await gateway.api("POST", "/sources", { ...example, name: gateway.name("signed") })
     const body = JSON.stringify(document.operation("send").spec.requestBody.content["application/json"].example)
@@ -223,7 +225,7 @@ describe("every example", () => {
     ])
   })
 
-  it("parameters: what is stated is taken, and what is beyond is refused, or taken as it says", async ({
+  it("Stated parameter values are accepted, and values outside the limits are refused or clamped", async ({
     document,
     gateway,
     present
@@ -271,7 +273,7 @@ describe("every example", () => {
   })
 })
 
-describe("the write bodies", () => {
+describe("Write bodies", () => {
   /** Settings that a provider's sources may have, where any text will not do. */
   const settings: Readonly<Record<string, string>> = {
     webhook_secret_key: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
@@ -286,7 +288,7 @@ describe("the write bodies", () => {
       "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g=="
   }
 
-  it("every source type takes the settings that its schema requires", async ({ document, gateway }) => {
+  it("Every source type accepts the settings that its schema requires", async ({ document, gateway }) => {
     const { schemas } = document.json.components
     const create = document.operation("createSource")
     let types = 0
@@ -329,7 +331,7 @@ describe("the write bodies", () => {
     expect(types).toBeGreaterThanOrEqual(60)
   })
 
-  it("right ones are right by both", async ({ document }) => {
+  it("Valid bodies are accepted by the schema", async ({ document }) => {
     for (const { kind, right } of rightBodies) {
       const operation = document.operations.find(({ method, path }) => method === "POST" && path === `/${kind}`)!
       expect(
@@ -339,7 +341,7 @@ describe("the write bodies", () => {
     }
   })
 
-  it("wrong ones are wrong by both, but for what no schema can tell", ({ document }) => {
+  it("Invalid bodies are refused by the schema, except for errors that no schema can express", ({ document }) => {
     const cases = [...wrongMembers, ...wrongChanges, ...wrongRules]
     const missed = cases.filter(({ body, method, path }) => {
       const operation = document.operations.find(
@@ -350,7 +352,7 @@ describe("the write bodies", () => {
     })
     // What a text means (a pattern, a template, a time), what else is written, and what is stored.
     expect(missed.length / cases.length).toBeLessThan(0.25)
-    // Values of another type are always told.
+    // The schema always refuses values of another type.
     expect(missed.map(({ name }) => name).filter((name) => / (?:1|true|\[\]|"")$/.test(name))).toEqual([
       "config.chat_defer_ephemeral true"
     ])

@@ -64,7 +64,7 @@ const answerFault = (
   if (status >= 500) return "a fault of the gateway"
   if (secrets.some((secret) => text.includes(secret))) return "it repeats a secret"
   const stated = operation.spec.responses[status]
-  // A browser is told in words.
+  // A browser gets a page with words.
   if (/^(?:show|end)DestinationConsent$/.test(operation.id) && type.startsWith("text/html") && status < 500) return null
   if (!type.startsWith("application/json")) {
     return stated !== undefined && stated.content?.["application/json"] === undefined ? null : `no JSON but ${type}`
@@ -102,12 +102,18 @@ const order = [/^login/, /^(?:get|claim)PublicBin$/, /PublicBin$/, /^(?!.*Projec
 const placeOf = (id: string): number => order.findIndex((pattern) => pattern.test(id))
 const ordered = ids.toSorted((a, b) => placeOf(a) - placeOf(b))
 
-describe("whatever is sent", { shuffle: false }, () => {
+describe("Mutated calls of every operation", { shuffle: false }, () => {
   let operations = 0
   let sent = 0
 
   for (const id of ordered) {
-    it(id, async ({ answerTo, document, gateway, person, presentFor }) => {
+    it(`Mutated calls of ${id} are answered as the contract states`, async ({
+      answerTo,
+      document,
+      gateway,
+      person,
+      presentFor
+    }) => {
       const operation = document.operation(id)
       const { method, spec } = operation
       const present = await presentFor(operation)
@@ -159,7 +165,7 @@ describe("whatever is sent", { shuffle: false }, () => {
     })
   }
 
-  it("was all of it", ({ document }) => {
+  it("Mutated calls are sent for every operation", ({ document }) => {
     expect(ids.toSorted()).toEqual(document.operations.map(({ id }) => id).toSorted())
     expect(operations).toBe(ids.length)
     expect(operations).toBeGreaterThanOrEqual(107)

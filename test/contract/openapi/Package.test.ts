@@ -102,7 +102,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-it("is packed, installed, compiled and used", async ({ gateway }) => {
+it("The client package can be packed, installed, compiled and used", async ({ gateway }) => {
   const PATH = [join(root, "node_modules/.bin"), dirname(process.execPath), process.env["PATH"] ?? ""].join(delimiter)
   const run = async (cwd: string, name: string, ...args: ReadonlyArray<string>): Promise<string> => {
     const env = { ...process.env, PATH, npm_config_ignore_scripts: "false", npm_config_offline: "true" }

@@ -63,13 +63,11 @@ export const actions: Section = {
     row("a saved action that a step names cannot be deleted", named),
     row(
       "a target that refuses for now holds its action",
-      refusing(
-        "a step that is refused holds its action for all runs, also in the next process, until the action is changed"
-      )
+      refusing("A refused step holds its action in all runs and processes until the action is changed")
     ),
     row(
       "runs come through a window of a few calls",
-      refusing("no run is lost to a window of a few calls of a saved action, although its step has but one retry")
+      refusing("No run is lost at a saved action that accepts few calls at a time, even with only one retry")
     )
   ],
   limits: [

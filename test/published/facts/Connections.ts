@@ -49,7 +49,10 @@ export const connections: Section = {
   fields: {
     Connection: [
       of("source destination", stored("A stored connection is returned with its source and destination")),
-      of("ordering ordering.*", ordering("is null unless told, blocks unless told, and can be taken away")),
+      of(
+        "ordering ordering.*",
+        ordering("A connection's ordering is null by default, blocks by default, and can be removed")
+      ),
       of("disabled_at paused_at", stored("A connection can be paused and unpaused, and a repetition has no effect")),
       of("rules", input("Rules of a connection are normalized"))
     ],
@@ -82,22 +85,30 @@ export const connections: Section = {
       of("key on_failure", input("An ordering key is the path of one request value, and a failure blocks by default"))
     ],
     DeduplicateRule: [
-      of("window", dedup("ends so long after the first one, and twins do not make it longer")),
+      of(
+        "window",
+        dedup("A deduplication window ends a fixed time after the first request, and duplicates do not extend it")
+      ),
       of("include_fields", keys("Only included fields decide about the key")),
       of("exclude_fields", keys("Everything except the excluded fields decides about the key")),
       of("headers body", keys("Only requests that match the conditions have a key"))
     ],
     ShownTransformRule: [],
     FilterRule: [
-      of("headers body query path", routing("each decides for itself")),
+      of("headers body query path", routing("Each connection of a source decides for itself")),
       of(
         "filter_id filter_snapshot filter_snapshot.* detached_from_filter detached_from_filter.*",
         rules("Links to stored filters are accepted, and so is a filter detached from a deleted one")
       )
     ],
-    DelayRule: [of("delay", routing("a short delay is waited for"))],
+    DelayRule: [of("delay", routing("A delivery waits for a short delay rule"))],
     RetryRule: [retryMembers, statusCodes],
-    LatestInput: [of("*", tests("test/contract/Records.test.ts")("of a connection have its source's latest input"))]
+    LatestInput: [
+      of(
+        "*",
+        tests("test/contract/Records.test.ts")("The latest input of a connection is the last request of its source")
+      )
+    ]
   },
   states: [
     row(
@@ -118,7 +129,7 @@ export const connections: Section = {
     ),
     row(
       "an inline transformation is upserted and linked",
-      life("one that is written inside a rule is stored by its name, and the rule has its id")
+      life("A transformation inside a rule is stored by its name, and the rule refers to its id")
     ),
     row("strategy linear", retry("A linear rule always waits its interval")),
     row("strategy exponential", retry("An exponential rule doubles its interval")),

@@ -15,7 +15,7 @@ const apis = tests("packages/connectors/test/ApiConnectors.test.ts")
 const otherTypes = missing("comes with the other connectors; 400 says so until then")
 
 const calls = tests("test/contract/ApiDestinations.test.ts")(
-  "%s: an event becomes a call of the API, and its trace shows no secret"
+  "An event for %s becomes a call of the API, and its trace contains no secret"
 )
 
 const sql = tests("packages/foreign-databases/test/PostgresServers.test.ts")
@@ -43,38 +43,41 @@ const ownSettings = of("*", conformance("Setting %s refuses wrong values without
 
 const tokens = tests("test/contract/OutboundTokens.test.ts")
 const consented = tokens(
-  "OAUTH2_AUTHORIZATION_CODE: somebody consents, the refresh token it brings changes with each use, and OAUTH_REFRESH_TOKEN goes on with one"
+  "OAUTH2_AUTHORIZATION_CODE stores each new refresh token, and OAUTH_REFRESH_TOKEN continues with one"
 )
 const tokenTypes: Readonly<Record<string, Proof>> = {
   OAUTH2_CLIENT_CREDENTIALS: tokens(
-    "OAUTH2_CLIENT_CREDENTIALS by %s: a hundred deliveries at once carry one token, which is shown nowhere"
+    "OAUTH2_CLIENT_CREDENTIALS by %s uses one hidden token for a hundred deliveries at once"
   ),
   OAUTH2_AUTHORIZATION_CODE: consented,
   OAUTH_REFRESH_TOKEN: consented,
-  SERVICE_ACCOUNT: tokens("SERVICE_ACCOUNT signs who it is")
+  SERVICE_ACCOUNT: tokens("SERVICE_ACCOUNT proves its identity with a signed assertion")
 }
 
 const config = [
   of("url", input("The URL of a destination must be absolute http or https, without fragment and user name")),
   of("path", input("A MOCK_API destination has a path instead of a URL")),
-  of("http_method", delivery("methods")),
-  of("path_forwarding_disabled", delivery("no path and no query where forwarding is disabled")),
+  of("http_method", delivery("A delivery has the sender's method or the configured one")),
+  of(
+    "path_forwarding_disabled",
+    delivery("A delivery has no path and query of the sender when path forwarding is disabled")
+  ),
   of(
     "forward_credentials",
-    presented("a destination that is told not to, stops forwarding it, and goes on when it is told to")
+    presented("A destination stops and resumes forwarding of presented secrets when its setting changes")
   ),
   of(
     "rate_limit rate_limit_period",
     tests("test/cluster/rates.test.ts")(
-      "holds in every window, is used up, and is shared equally by connections with a backlog"
+      "A rate limit holds in every window, is used fully, and is shared equally by waiting connections"
     )
   ),
   of(
     "max_concurrency",
-    concurrency("are never more at once than max_concurrency says, from the next one on after a change")
+    concurrency("Deliveries at once never exceed max_concurrency, and a change applies from the next one on")
   ),
   of("auth_type auth", input("An auth_type of a destination needs all of its settings")),
-  of("auth.header_name auth.value", delivery("CUSTOM_HEADER takes the place of the sender's header")),
+  of("auth.header_name auth.value", delivery("CUSTOM_HEADER replaces the sender's header")),
   of(
     "auth.token_url auth.client_id auth.client_secret auth.token_auth_method auth.scope auth.refresh_token auth.authorization_url auth.redirect_uri",
     consented
@@ -95,7 +98,7 @@ const config = [
       "SERVICE_ACCOUNT accepts a key file as it is, and a key with escaped line breaks"
     )
   ),
-  of("auth.disabled", delivery("CUSTOM_HEADER switched off is not sent"))
+  of("auth.disabled", delivery("A disabled CUSTOM_HEADER is not sent"))
 ]
 
 export const destinations: Section = {
@@ -125,7 +128,7 @@ export const destinations: Section = {
       of(
         "held_until",
         tests("test/contract/RefusingTargets.test.ts")(
-          "its other events wait without an attempt, also in the next process, until its settings are changed"
+          "A temporary refusal holds a destination's other events, also in the next process, until it is changed"
         )
       ),
       of("config", stored("A stored destination is returned with masked secrets"))
@@ -148,14 +151,14 @@ export const destinations: Section = {
     ),
     row(
       "a disabled destination gets nothing",
-      tests("test/contract/Routing.test.ts")("a disabled or deleted destination gets nothing")
+      tests("test/contract/Routing.test.ts")("A disabled or deleted destination gets nothing")
     ),
-    row("type HTTP", delivery("what the gateway adds")),
-    row("type MOCK_API", delivery("answers 200 and an echo")),
+    row("type HTTP", delivery("A delivery has the headers that the gateway adds")),
+    row("type MOCK_API", delivery("A MOCK_API destination answers with 200 and an echo")),
     row(
       "type CLI",
       tests("test/contract/Tunnel.test.ts")(
-        "is the request as HTTP destinations are sent it, and its answer is the attempt's"
+        "A tunnel delivery is the request of an HTTP destination, and its answer is the attempt's result"
       )
     ),
     row("type SQL_DATABASE", sql("Inserted row has the body and the columns that the destination asks for")),
@@ -179,9 +182,9 @@ export const destinations: Section = {
     row("auth_type null, NO_AUTH", input("An auth_type of a destination needs all of its settings")),
     row(
       "auth_type SERVICE_SIGNATURE",
-      delivery("SERVICE_SIGNATURE verifies with the Standard Webhooks library and by the gateway's own header")
+      delivery("SERVICE_SIGNATURE is verified by the Standard Webhooks library and by the gateway's own header")
     ),
-    row("auth_type CUSTOM_HEADER", delivery("CUSTOM_HEADER takes the place of the sender's header")),
+    row("auth_type CUSTOM_HEADER", delivery("CUSTOM_HEADER replaces the sender's header")),
     ...otherAuths.map((auth) =>
       row(`auth_type ${auth}`, tokenTypes[auth] ?? (authTypes.has(auth) ? calls : otherTypes))
     )

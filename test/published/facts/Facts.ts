@@ -45,6 +45,6 @@ export const missing = (why: string): Missing => ({ missing: why })
 
 const document = tests("test/contract/openapi/Document.test.ts")
 /** Each operation's example is sent. The answer has to match the schema and to have all members that are always present. */
-export const shape = document("is taken, and answered with the status and in the shape that are stated")
+export const shape = document("Every example is accepted and answered with the stated status and shape")
 /** A source of each type is created with each setting that its schema requires. */
-export const sourceTypes = document("every source type takes the settings that its schema requires")
+export const sourceTypes = document("Every source type accepts the settings that its schema requires")

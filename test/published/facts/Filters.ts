@@ -60,7 +60,7 @@ export const filters: Section = {
   states: [
     row(
       "a change refreshes the copies of linked connections, and holds for every later request",
-      cluster("a stale snapshot of a filter: 0 of 1,000 changes")
+      cluster("A changed filter is used by both processes at once, in all of 1,000 changes")
     ),
     row(
       "a delete detaches the conditions into the rules",
@@ -68,7 +68,7 @@ export const filters: Section = {
     ),
     row(
       "an ignored event tells by which version it was judged",
-      contract("judges by it, and an ignored event tells by which version")
+      contract("A rule uses its linked filter, and an ignored event shows the filter's version")
     ),
     row(
       "changes that race with connection writes leave no rule without conditions",

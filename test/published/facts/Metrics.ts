@@ -3,8 +3,8 @@ import { of, row, type Section, tests } from "./Facts.ts"
 const reads = tests("packages/storage/test/reads/Metrics.test.ts")
 const contract = tests("test/contract/Metrics.test.ts")
 
-const series = contract("tell what happened by every dimension, in every granularity")
-const summaries = contract("summarize 24 hours under every name of an id")
+const series = contract("Metrics count requests, events and attempts by every dimension in every granularity")
+const summaries = contract("Metrics summarize 24 hours and accept every name of the id parameter")
 const ofRuns = tests("packages/api/test/WorkflowRuns.test.ts")(
   "Workflow metrics count started and failed runs and their duration like the stored rows"
 )

@@ -7,7 +7,7 @@ const isolation = tests("packages/api/test/Isolation.test.ts")
 const errorTests = tests("packages/api/test/Errors.test.ts")
 
 const rotated = secrets("Rotation shows new secrets once, ends the old key and keeps the old signing secret for a day")
-const newUser = signIn("a new user has a team of their own, and comes back to it")
+const newUser = signIn("A new user gets a team and returns to it at the next sign-in")
 
 export const sessions: Section = {
   title: "Sessions and teams",
@@ -109,7 +109,7 @@ export const projectSecrets: Section = {
     ProjectSecret: [
       of(
         "masked_value has_secret last_rotated_at",
-        tests("test/contract/Records.test.ts")("of project secrets tell when one was rotated")
+        tests("test/contract/Records.test.ts")("Project secrets show when they were last rotated")
       )
     ],
     RotatedSecrets: [],
@@ -128,7 +128,7 @@ export const projectSecrets: Section = {
     row(
       "a replaced signing secret signs on beside the new one",
       tests("test/contract/RotatedSecrets.test.ts")(
-        "deliveries are signed by the new and by the former secret, from the answer on"
+        "Deliveries are signed with the new and the former secret as soon as the rotation returns"
       )
     )
   ],
@@ -202,7 +202,9 @@ export const projectKeys: Section = {
     ),
     row(
       "changed, disabled, revoked: felt in every process within a second",
-      tests("test/cluster/projectKeys.test.ts")("are revoked in each process from the next call on")
+      tests("test/cluster/projectKeys.test.ts")(
+        "A revoked project key is refused by each process from the next call on"
+      )
     )
   ],
   limits: [
@@ -210,7 +212,7 @@ export const projectKeys: Section = {
     row("calls a minute: 1 to 10,000, 240 unless told, 429 with its headers", limited),
     row(
       "the limit of a key over several processes",
-      tests("test/cluster/projectKeys.test.ts")("make as many calls as one may, in both processes together")
+      tests("test/cluster/projectKeys.test.ts")("A project key's rate limit holds for both processes together")
     ),
     row("name: 1 to 100 characters; 50 grants", refused),
     row(
@@ -251,9 +253,7 @@ export const conventions: Section = {
     ),
     row(
       "pages of named origins",
-      tests("test/contract/CrossOrigin.test.ts")(
-        "of a named origin may call what its user has a credential for, and read the answer"
-      )
+      tests("test/contract/CrossOrigin.test.ts")("A page of a configured origin may call the API and read the answer")
     ),
     row(
       "405 names the methods that there are",
@@ -261,7 +261,7 @@ export const conventions: Section = {
     ),
     row(
       "ids have the prefixes of their kinds",
-      tests("test/contract/Resources.test.ts")("no two share a name, a path or the prefix of their ids")
+      tests("test/contract/Resources.test.ts")("Resource names, paths and id prefixes are unique")
     ),
     row(
       "nothing of one team is shown to, named by or changed by another",
@@ -271,6 +271,9 @@ export const conventions: Section = {
       "a route that is not built yet says so",
       tests("packages/api/test/NotBuilt.test.ts")("Route ${method} ${path} answers that it is not built yet")
     ),
-    row("no mutated body makes a 5xx", tests("test/contract/openapi/Mutated.test.ts")("was all of it"))
+    row(
+      "no mutated body makes a 5xx",
+      tests("test/contract/openapi/Mutated.test.ts")("Mutated calls are sent for every operation")
+    )
   ]
 }

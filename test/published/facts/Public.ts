@@ -5,23 +5,23 @@ const stored = tests("packages/storage/test/Shares.test.ts")
 const redaction = tests("packages/redaction/test/Redaction.test.ts")
 const ingress = tests("test/contract/Ingress.test.ts")
 
-const opened = shares_("shows the request without its secrets to whoever has the link")
-const lasting = shares_("lasts as long as it is told, within bounds")
+const opened = shares_("A share shows the request without its secrets to everyone who has the link")
+const lasting = shares_("A share lasts as long as requested within limits")
 
-const found = shares_("is found by its request, and ended with all others of it, by who has no id")
+const found = shares_("The shares of a request can be listed and revoked together")
 
 export const shares: Section = {
   title: "Request shares",
   endpoints: [
     row("POST /requests/{id}/share; GET /shares/request/{token}", opened),
-    row("DELETE /requests/{id}/share/{share}", shares_("ends when it is revoked")),
+    row("DELETE /requests/{id}/share/{share}", shares_("A share ends when it is revoked")),
     row("GET /shares; DELETE /requests/{id}/share", found)
   ],
   fields: {
     ShareWrite: [
       of("title label redact_keys", opened),
       of("expires_in_seconds ttl_seconds ttl expires_at", lasting),
-      of("include_body", shares_("has no body where none is asked for, and none that nobody can look into"))
+      of("include_body", shares_("A share omits the body on request, and when a large body cannot be redacted"))
     ],
     Share: [
       of(
@@ -39,14 +39,17 @@ export const shares: Section = {
       )
     ],
     SharedRequest: [
-      of("body body_truncated", shares_("has no body where none is asked for, and none that nobody can look into"))
+      of("body body_truncated", shares_("A share omits the body on request, and when a large body cannot be redacted"))
     ],
     PublicShare: [of("*", opened)]
   },
   states: [
     row("expired: 410", stored("A share expires at its time, reports that for a while, and is then deleted")),
-    row("revoked: 410", shares_("ends when it is revoked")),
-    row("malformed or unknown token: 404", shares_("that there is not is 404, well-formed or not")),
+    row("revoked: 410", shares_("A share ends when it is revoked")),
+    row(
+      "malformed or unknown token: 404",
+      shares_("An unknown share is answered with 404, whether its token is well-formed or not")
+    ),
     row("secrets are redacted before the snapshot is stored", opened),
     row("common secrets, in every kind of body", redaction("A planted secret is not shown (%s)"))
   ],
@@ -56,20 +59,29 @@ export const shares: Section = {
 const bin = tests("test/contract/PublicBins.test.ts")
 const binStored = tests("packages/storage/test/Bins.test.ts")
 
-const claimed = bin("is a source of the team, with its URL and its requests")
+const claimed = bin("A claimed bin is a source of the team with its URL and its requests")
 
 export const bins: Section = {
   title: "Public request bins",
   endpoints: [
-    row("POST /public-bins", bin("is made without a credential, and takes what comes")),
-    row("GET /public-bins/{id}", bin("is read by its token alone, in a header of its own or as a bearer")),
+    row("POST /public-bins", bin("A public bin is created without a credential and accepts requests")),
+    row(
+      "GET /public-bins/{id}",
+      bin("A public bin can be read only with its token, in its own header or as a bearer token")
+    ),
     row("POST /public-bins/{id}/claim", claimed)
   ],
   fields: { NewPublicBin: [], PublicBin: [], ClaimedBin: [] },
   states: [
-    row("one hour after its creation, unless claimed: 410", bin("ends after its hour: 410 to senders and readers")),
+    row(
+      "one hour after its creation, unless claimed: 410",
+      bin("An expired public bin answers senders and readers with 410")
+    ),
     row("claim: it moves to the caller's team as a source, with its requests", claimed),
-    row("claim needs the read token and a team", bin("needs somebody with a team, and the token")),
+    row(
+      "claim needs the read token and a team",
+      bin("The claim of a bin needs a member of a team and the bin's token")
+    ),
     row("the read token is told once", binStored("A public bin opens with its token, and the token is not stored"))
   ],
   limits: [
@@ -77,8 +89,11 @@ export const bins: Section = {
       "lifetime one hour unless claimed",
       binStored("A public bin ends exactly after an hour and is forgotten a day later")
     ),
-    row("creation is rate limited", bin("is made so often an hour from one address")),
-    row("sixty requests a minute; five hundred in all", bin("takes sixty requests a minute, and five hundred in all"))
+    row("creation is rate limited", bin("The number of public bins created from one address in an hour is limited")),
+    row(
+      "sixty requests a minute; five hundred in all",
+      bin("A public bin accepts sixty requests a minute and five hundred in total")
+    )
   ]
 }
 
@@ -87,7 +102,7 @@ export const ingressUrls: Section = {
   endpoints: [
     row(
       "GET,PUT,POST,PATCH,DELETE /e/{source_id}",
-      ingress("GET and HEAD when the source takes them; HEAD is answered without a body")
+      ingress("A source can accept GET and HEAD, and HEAD is answered without a body")
     )
   ],
   fields: {}
@@ -95,11 +110,13 @@ export const ingressUrls: Section = {
 
 const attended = tests("packages/api/test/streams/Attended.test.ts")
 const stream = tests("test/contract/BinStream.test.ts")
-const told = stream("tells every request that is stored, accepted or rejected, once and as the list shows it")
+const told = stream("A stream sends every stored request once, as the list shows it, accepted or rejected")
 
 const tunnel = tests("test/contract/Tunnel.test.ts")
-const delivered = tunnel("is the request as HTTP destinations are sent it, and its answer is the attempt's")
-const admitted = tunnel("is let in by keys and by sessions, by headers and by subprotocols")
+const delivered = tunnel(
+  "A tunnel delivery is the request of an HTTP destination, and its answer is the attempt's result"
+)
+const admitted = tunnel("A tunnel accepts keys and sessions, in headers and in subprotocols")
 
 export const streams: Section = {
   title: "Streams",
@@ -109,37 +126,40 @@ export const streams: Section = {
     CapturedRequest: [],
     TunnelFrame: [
       of("type cli_id destination_id heartbeat_seconds max_in_flight", admitted),
-      of("job_id timeout_ms request.body request.body_base64", tunnel("carries any bytes both ways")),
+      of("job_id timeout_ms request.body request.body_base64", tunnel("A tunnel carries any bytes in both directions")),
       of("request", delivered)
     ]
   },
   states: [
-    row("a plain request: 426", stream("that is none is answered 426, with or without a credential")),
+    row("a plain request: 426", stream("A call without an upgrade is answered with 426, with or without a credential")),
     row(
       "credentials as Sec-WebSocket-Protocol values",
-      stream("is answered with the protocol, or with the team where that is not offered, and never with the token")
+      stream("The handshake answers with the protocol or else the team, and never with the token")
     ),
-    row("who may not is told by the close code", stream("is told by the code of its end why it is not let in")),
+    row("who may not is told by the close code", stream("The close code of a refused stream states the reason")),
     row("whose right has ended is told by the close code", attended("Event stream ends when ${what}")),
     row("a reader that is silent is let go", attended("Event stream ends when its reader answers no pings")),
     row(
       "tunnel:connect, a team's key or session: 4401, 4403, 4404",
-      tunnel("is told by the code of its end why it is not let in")
+      tunnel("The close code of a refused tunnel states the reason")
     ),
     row(
       "a newer session takes over: 4409",
-      tunnel("is taken over by a newer one, which is sent what the older one has not answered")
+      tunnel("A newer tunnel session takes over and receives what the older one has not answered")
     ),
     row(
       "the destination is deleted: 4404",
-      tunnel("ends with 4404 when its destination is deleted, or is none any more")
+      tunnel("A tunnel session ends with 4404 when its destination is deleted or changes its type")
     ),
-    row("binary bodies in base64", tunnel("carries any bytes both ways")),
+    row("binary bodies in base64", tunnel("A tunnel carries any bytes in both directions")),
     row(
       "a failure of the local program: 502 with an error, CLI",
-      tunnel("fails as its answer says, and is tried again by the retry rule")
+      tunnel("A tunnel delivery fails by its answer and is retried by the retry rule")
     ),
-    row("no session: QUEUED", tunnel("events wait, and are delivered in the order of their arrival when one comes")),
+    row(
+      "no session: QUEUED",
+      tunnel("Events wait for a tunnel client and are then delivered in the order of their arrival")
+    ),
     row(
       "no session for two minutes: CLI_UNAVAILABLE",
       tests("packages/entities/test/Tunnel.test.ts")(
@@ -148,15 +168,17 @@ export const streams: Section = {
     ),
     row(
       "a client that goes, a runner or an edge that is killed: sent again",
-      tests("test/cluster/tunnel.test.ts")("loses no event while runners and the edge that holds it are killed")
+      tests("test/cluster/tunnel.test.ts")(
+        "A tunnel loses no event while runners and the edge that holds it are killed"
+      )
     ),
     row(
       "a reader that does not keep up is dropped",
-      stream("who does not read is dropped, and costs the others nothing")
+      stream("A reader that does not read is disconnected and does not delay others")
     )
   ],
   limits: [
-    row("50 deliveries at once", tunnel("is one of fifty that a client holds")),
-    row("few streams of one source, and of one address", stream("is one of few of a source, and of an address"))
+    row("50 deliveries at once", tunnel("A tunnel client holds at most fifty deliveries at once")),
+    row("few streams of one source, and of one address", stream("The number of readers of a source is limited"))
   ]
 }

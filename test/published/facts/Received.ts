@@ -20,26 +20,26 @@ const filtered = lists(
   'List of ${table} returns exactly the rows where ${condition({ sources: ["s0", "s1", "s2", "s3"], destinations: [], connections: [] })}'
 )
 const shown = lists("Requests, events and attempts show their data, summaries, details and traces")
-const planned = bulk("is a plan where it is not confirmed, which does nothing until it is told to run")
-const resolved = bulk("tells what it has resolved, and does not send it again")
-const everything = bulk("of everything has to be asked for as such")
-const replayedIgnored = bulk("replays each request to the connection that ignored it, by the rules of now")
+const planned = bulk("A bulk retry without confirmation is only a plan until it is started")
+const resolved = bulk("A bulk retry marks the events that it resolved and does not send them again")
+const everything = bulk("A bulk operation on all records must be requested explicitly")
+const replayedIgnored = bulk(
+  "A bulk retry of ignored events replays each request to its connection by the current rules"
+)
 const narrowed = tests("packages/storage/test/reads/Narrowings.test.ts")(
   "A filter selects the same rows in lists, counts, series and plans of bulk operations"
 )
 const traces = tests("test/contract/Trace.test.ts")
-const switchedOff = traces("one of the %s is disabled")
-const runsOfRequest = traces(
-  "a trace has no reason where there is an event, and the runs of workflows that the request began"
-)
+const switchedOff = traces("A trace states that one of the %s is disabled")
+const runsOfRequest = traces("A trace with an event has no reason, and it lists the workflow runs of the request")
 const followed = tests("test/cluster/feed.test.ts")(
-  "gets every event exactly once, in the order in which any other follower gets them"
+  "Each reader of the event feed gets every event exactly once and in the same order"
 )
-const found = bulk("retries what its filter finds, once each")
+const found = bulk("A bulk retry of events retries each event that its filter matches once")
 
 const aliases = of(
   "start end search search_term webhook_id",
-  records("of a bulk operation have its filter by the names of lists, whichever it was made with")
+  records("A bulk operation's filter is shown with the names that lists use, whatever names were sent")
 )
 
 const requestAliases = of("start end search search_term", aliases[1])
@@ -51,42 +51,56 @@ export const requests: Section = {
   endpoints: [
     row("GET /requests; GET /requests/count", filtered),
     row("GET /requests/{id}; GET /requests/{id}/trace", shown),
-    row("GET /requests/{id}/body", tests("test/contract/RawBody.test.ts")("HEAD has the same headers and no body")),
-    row("POST /requests/{id}/retry", replays("is a new request of the source, the same in everything")),
+    row(
+      "GET /requests/{id}/body",
+      tests("test/contract/RawBody.test.ts")("HEAD of a raw body has the same headers and no body")
+    ),
+    row("POST /requests/{id}/retry", replays("A replay is a new request of the source with the same content")),
     row(
       "GET /requests/{id}/events; GET /requests/{id}/ignored_events",
-      control("${list} of a request go on where a page ends")
+      control("The ${list} of a request continue where a page ends")
     ),
-    row("GET /requests/bulk_operations", bulk("is listed by how far it is")),
+    row("GET /requests/bulk_operations", bulk("Bulk operations can be listed by their progress")),
     row(
       "POST /requests/bulk_operations; GET /requests/bulk_operations/{id}",
-      bulk("replays what its filter finds, once each")
+      bulk("A bulk retry of requests replays each request that its filter matches once")
     ),
     row("POST /requests/bulk_operations/{id}/run", planned),
-    row("POST /requests/bulk_operations/{id}/cancel", bulk("can be cancelled until it is at its end"))
+    row("POST /requests/bulk_operations/{id}/cancel", bulk("A bulk operation can be cancelled until it ends"))
   ],
   fields: {
     Request: [
       of("data event_summary event_summary.total proxy_exchange", shown),
-      of("status rejection_cause verified", ingress("source, enabled, method, size, verification")),
-      of("external_id", ingress("the sender's own id: ${name}")),
+      of(
+        "status rejection_cause verified",
+        ingress("Ingress checks source, state, method, size and verification in this order")
+      ),
+      of("external_id", ingress("A stored request has the sender's id: ${name}")),
       of(
         "events_count ignored_count",
         tests("packages/storage/test/Settling.test.ts")(
           "Routing results of several connections are one commit, and each learns what it created"
         )
       ),
-      of("cli_events_count", tunnel("is counted by its request, whatever way it took")),
+      of("cli_events_count", tunnel("Tunnel deliveries are counted by their request, however they were routed")),
       of(
         `${retryMembers} retry_parent_request_id retried_at`,
-        replays("is a new request of the source, the same in everything")
+        replays("A replay is a new request of the source with the same content")
       )
     ],
     RequestData: [
-      of("method path query headers size_bytes", ingress("method, path, query, headers and the sender's address")),
+      of(
+        "method path query headers size_bytes",
+        ingress("A stored request has its method, path, query, headers and client address")
+      ),
       of("parsed_query", payload("A query lists repeated names, and no name is special")),
       of("body content_type is_large_payload encoding", shown),
-      of("reason", tests("test/contract/CostlyBodies.test.ts")("is text to rules, is delivered as it is, and says why"))
+      of(
+        "reason",
+        tests("test/contract/CostlyBodies.test.ts")(
+          "A body that is not parsed is text to rules, is delivered unchanged, and states the reason"
+        )
+      )
     ],
     ProxyExchange: [of("*", exchanges("A proxy exchange is stored under its request's id, with or without an answer"))],
     RequestCount: [],
@@ -100,7 +114,7 @@ export const requests: Section = {
       of("workflow_runs no_event_reason", runsOfRequest)
     ],
     SkippedConnection: [of("connection_id connection_name destination_id cause since", switchedOff)],
-    NoEventReason: [of("code message", traces("the source has no connection"))],
+    NoEventReason: [of("code message", traces("A trace without an event states that the source has no connection"))],
     TimelineItem: [
       of("status event_id attempt_id connection_id destination_id", shown),
       of("ignored_event_id", lists("Ignored event shows its cause")),
@@ -113,28 +127,34 @@ export const requests: Section = {
     ReplayRequest: [
       of(
         "method path query headers body modifications modifications.* request request.* replay replay.*",
-        replays("can have another ${what}, and that alone")
+        replays("A replay changes exactly what is edited: ${what}")
       ),
-      of("connection_ids", replays("goes to the connections that are named"))
+      of("connection_ids", replays("A replay goes only to the given connections"))
     ],
     ReplayAccepted: [
-      of("replay_mode", replays("is a new request of the source, the same in everything")),
+      of("replay_mode", replays("A replay is a new request of the source with the same content")),
       of(
         "original_rejection_cause",
-        replays("lets in what was rejected, and forwards the credential that came with it")
+        replays("A replay accepts a rejected request and forwards the credential of the original")
       )
     ],
     RequestBulkRetry: [
       requestAliases,
-      of("from to q source_id status", bulk("replays what its filter finds, once each")),
+      of(
+        "from to q source_id status",
+        bulk("A bulk retry of requests replays each request that its filter matches once")
+      ),
       of("all", everything),
       of("confirm rate", planned),
       of("*", narrowed)
     ],
     Receipt: [],
     BulkOperation: [
-      of("total_count queued_count done_count failed_count", bulk("counts what it cannot retry as failed")),
-      of("cancelable finished_at", bulk("can be cancelled until it is at its end")),
+      of(
+        "total_count queued_count done_count failed_count",
+        bulk("A bulk retry counts events that it cannot retry as failed")
+      ),
+      of("cancelable finished_at", bulk("A bulk operation can be cancelled until it ends")),
       of("confirmed planned_at sample rate", planned),
       of(
         "error",
@@ -147,23 +167,23 @@ export const requests: Section = {
     BulkFilter: [
       of("status source_id", found),
       of("verified rejection_cause cause request_id batch_operation_id batch_operation_scope", narrowed),
-      of("*", records("of a bulk operation have the whole filter that it was made with"))
+      of("*", records("A bulk operation's record contains the whole filter with which it was made"))
     ]
   },
   states: [
-    row("status accepted", ingress("an accepted request is answered with its id, and is there")),
-    row("status rejected", ingress("source, enabled, method, size, verification")),
+    row("status accepted", ingress("An accepted request is answered with its id and can be read")),
+    row("status rejected", ingress("Ingress checks source, state, method, size and verification in this order")),
     row(
       "retry: a replay with is_retry true, retry_kind single and its parent",
-      replays("is a new request of the source, the same in everything")
+      replays("A replay is a new request of the source with the same content")
     ),
-    row("retry_kind bulk", bulk("replays what its filter finds, once each")),
-    row("bulk operation views all, ongoing, history", bulk("is listed by how far it is")),
+    row("retry_kind bulk", bulk("A bulk retry of requests replays each request that its filter matches once")),
+    row("bulk operation views all, ongoing, history", bulk("Bulk operations can be listed by their progress")),
     row("bulk operation PLANNED, RUNNING, COMPLETED", found),
-    row("bulk operation FAILED", bulk("counts what it cannot retry as failed")),
+    row("bulk operation FAILED", bulk("A bulk retry counts events that it cannot retry as failed")),
     row(
       "bulk operation cancel: while it is planned or running, it becomes CANCELLED",
-      bulk("can be cancelled until it is at its end")
+      bulk("A bulk operation can be cancelled until it ends")
     ),
     row(
       "next_cursor null: total is exact; next_cursor present: total is a lower bound",
@@ -190,17 +210,17 @@ export const events: Section = {
       "POST /events/{id}/retry",
       eventRetry("A retry creates a queued and counted event with the same payload and marks the old one")
     ),
-    row("GET /events/bulk_operations", bulk("is listed by how far it is")),
+    row("GET /events/bulk_operations", bulk("Bulk operations can be listed by their progress")),
     row("POST /events/bulk_operations; GET /events/bulk_operations/{id}", found),
     row("POST /events/bulk_operations/{id}/run", planned),
-    row("POST /events/bulk_operations/{id}/cancel", bulk("can be cancelled until it is at its end"))
+    row("POST /events/bulk_operations/{id}/cancel", bulk("A bulk operation can be cancelled until it ends"))
   ],
   fields: {
     Event: [
       of("data", shown),
       of(
         "webhook_id cli_id ignored_reason attempts response_status last_attempt_at successful_at next_attempt_at failure_message error_code ingested_at",
-        records("of an event and its attempts tell what happened and when")
+        records("The records of an event and its attempts show what happened and when")
       ),
       of(`${retryMembers} retry_parent_event_id`, found),
       of("resolved_at resolved_by_event_id", resolved),
@@ -216,10 +236,15 @@ export const events: Section = {
       )
     ],
     EventData: [
-      of("request request.* response response.*", records("of an event have what was sent and what was answered")),
+      of(
+        "request request.* response response.*",
+        records("The record of an event contains what was sent and what was answered")
+      ),
       of(
         "request.reason",
-        tests("test/contract/CostlyBodies.test.ts")("is text to rules, is delivered as it is, and says why")
+        tests("test/contract/CostlyBodies.test.ts")(
+          "A body that is not parsed is text to rules, is delivered unchanged, and states the reason"
+        )
       )
     ],
     EventCount: [],
@@ -228,12 +253,12 @@ export const events: Section = {
       aliases,
       of(
         "from to status source_id connection_id destination_id q",
-        records("of a bulk operation have the whole filter that it was made with")
+        records("A bulk operation's record contains the whole filter with which it was made")
       ),
       of("all", everything),
       of("confirm rate", planned),
       of("resolved", resolved),
-      of("action", bulk("takes what waits out of its queue, in memory too, and nothing else")),
+      of("action", bulk("A bulk cancellation removes only waiting events from their queue, also in memory")),
       of("*", narrowed)
     ]
   },
@@ -257,7 +282,7 @@ export const events: Section = {
     row("a feed shows every event once, in the order in which they were stored", followed),
     row(
       "a bulk operation retries each event once, through a crash too",
-      tests("test/cluster/bulk.test.ts")("leaves nothing out and repeats nothing")
+      tests("test/cluster/bulk.test.ts")("Bulk operations omit and repeat nothing when a runner is killed")
     )
   ],
   limits: [
@@ -269,7 +294,7 @@ export const ignoredEvents: Section = {
   title: "Ignored events",
   endpoints: [
     row("GET /ignored_events; GET /ignored_events/count", replayedIgnored),
-    row("GET /ignored_events/bulk_operations", bulk("is listed by how far it is")),
+    row("GET /ignored_events/bulk_operations", bulk("Bulk operations can be listed by their progress")),
     row("POST /ignored_events/bulk_operations; GET /ignored_events/bulk_operations/{id}", replayedIgnored),
     row("POST /ignored_events/bulk_operations/{id}/run", planned),
     row("POST /ignored_events/bulk_operations/{id}/cancel", everything)
@@ -296,15 +321,18 @@ export const attempts: Section = {
     Attempt: [
       of(
         "status attempt_number successful_at delivered_at responded_at delivery_latency response_latency requested_url http_method response_status error_code",
-        records("of an event and its attempts tell what happened and when")
+        records("The records of an event and its attempts show what happened and when")
       ),
       of("trigger", attempt("The trigger of an attempt follows from its history (%s)")),
-      of("body body_encoding response_headers", records("of an event and its attempts tell what happened and when")),
+      of(
+        "body body_encoding response_headers",
+        records("The records of an event and its attempts show what happened and when")
+      ),
       of("bulk_retry_id", found)
     ]
   },
   states: [
-    row("status SUCCESSFUL, FAILED", delivery("${status} is ${expected}")),
+    row("status SUCCESSFUL, FAILED", delivery("An attempt answered with ${status} makes the event ${expected}")),
     row(
       "trigger INITIAL, AUTOMATIC, MANUAL, BULK_RETRY, UNPAUSE",
       attempt("The trigger of an attempt follows from its history (%s)")
@@ -322,48 +350,53 @@ export const fixtures: Section = {
   endpoints: [
     row(
       "GET /request-fixtures",
-      tests("test/contract/Fixtures.test.ts")("is listed, newest first, by source and by name")
+      tests("test/contract/Fixtures.test.ts")("Fixtures are listed by source and by name, newest first")
     ),
     row(
       "POST /request-fixtures; GET,PATCH,PUT /request-fixtures/{id}",
-      tests("test/contract/Fixtures.test.ts")("is a copy of a request, with a name that can be changed")
+      tests("test/contract/Fixtures.test.ts")("A fixture is a copy of a request, and its name can be changed")
     ),
     row(
       "DELETE /request-fixtures/{id}",
-      tests("test/contract/Fixtures.test.ts")("is refused where it is wrong, and gone when it is deleted")
+      tests("test/contract/Fixtures.test.ts")("An invalid fixture is refused, and a deleted one is not found")
     ),
     row(
       "GET /request-fixtures/{id}/targets; POST /request-fixtures/{id}/replay",
-      tests("test/contract/Fixtures.test.ts")("happens again on the connection that is chosen, as it was")
+      tests("test/contract/Fixtures.test.ts")("A replayed fixture goes unchanged to the chosen connection")
     )
   ],
   fields: {
     Fixture: [
       of(
         "snapshot",
-        tests("test/contract/Fixtures.test.ts")("is a copy of a request, with a name that can be changed")
+        tests("test/contract/Fixtures.test.ts")("A fixture is a copy of a request, and its name can be changed")
       ),
       of(
         "replay_count last_replayed_at",
-        tests("test/contract/Fixtures.test.ts")("happens again on the connection that is chosen, as it was")
+        tests("test/contract/Fixtures.test.ts")("A replayed fixture goes unchanged to the chosen connection")
       )
     ],
     "FixtureWrite FixturePatch": [
       of(
         "request_id name description",
-        tests("test/contract/Fixtures.test.ts")("is a copy of a request, with a name that can be changed")
+        tests("test/contract/Fixtures.test.ts")("A fixture is a copy of a request, and its name can be changed")
       )
     ],
     FixtureTarget: [],
     FixtureReplay: [
-      of("connection_id", tests("test/contract/Fixtures.test.ts")("is refused for what is none of its targets"))
+      of(
+        "connection_id",
+        tests("test/contract/Fixtures.test.ts")(
+          "A fixture is not replayed to a connection that is not one of its targets"
+        )
+      )
     ],
     FixtureReplayed: []
   },
   states: [
     row(
       "replay: only to a target, replay_count grows, last_replayed_at is set, 202",
-      tests("test/contract/Fixtures.test.ts")("happens again on the connection that is chosen, as it was")
+      tests("test/contract/Fixtures.test.ts")("A replayed fixture goes unchanged to the chosen connection")
     ),
     row(
       "the snapshot outlives the request",
@@ -373,13 +406,13 @@ export const fixtures: Section = {
     ),
     row(
       "the original request is kept when a fixture is deleted",
-      tests("test/contract/Fixtures.test.ts")("is refused where it is wrong, and gone when it is deleted")
+      tests("test/contract/Fixtures.test.ts")("An invalid fixture is refused, and a deleted one is not found")
     )
   ],
   limits: [
     row(
       "name 120 characters at most; description 500 characters at most",
-      tests("test/contract/Fixtures.test.ts")("is refused where it is wrong, and gone when it is deleted")
+      tests("test/contract/Fixtures.test.ts")("An invalid fixture is refused, and a deleted one is not found")
     )
   ]
 }

@@ -6,7 +6,7 @@ const answers = tests("test/contract/CustomResponses.test.ts")
 const answerRules = tests("packages/rules/test/CustomResponse.test.ts")
 const proxy = tests("test/contract/Proxy.test.ts")
 const withheld = tests("test/contract/PresentedSecrets.test.ts")(
-  "does not go to the upstream when the source itself verifies by it, unless the source says so"
+  "A proxy source withholds its own credentials from the upstream unless it is set to forward them"
 )
 const proxyRules = tests("test/contract/ProxyRules.test.ts")
 const ingress = tests("test/contract/Ingress.test.ts")
@@ -18,8 +18,11 @@ const warned = tests("packages/api/test/Strict.test.ts")(
 )
 const commands = tests("packages/api/test/Commands.test.ts")
 
-const auth = of("auth.*", providers("its settings are masked when read, and can be written back"))
-const limits = of("rate_limit rate_limit_period", limit("accepts so many, and counts the others without storing them"))
+const auth = of("auth.*", providers("A provider's settings are masked when read and can be written back"))
+const limits = of(
+  "rate_limit rate_limit_period",
+  limit("A source accepts requests up to its rate limit, and counts the others without storing them")
+)
 
 export const sources: Section = {
   title: "Sources",
@@ -35,13 +38,15 @@ export const sources: Section = {
       "PUT,POST /sources/{id}/disable; PUT,POST /sources/{id}/enable",
       commands("Resource can be created, changed, disabled and deleted under ${prefix}/${kind}")
     ),
-    row("GET /sources/{id}/health", limit("of a source without a limit has no period"))
+    row("GET /sources/{id}/health", limit("The health of a source without a rate limit has no period"))
   ],
   fields: {
     Source: [
       of(
         "url",
-        tests("test/contract/Slugs.test.ts")("is a second URL of the source, which shows it and has its id's beside")
+        tests("test/contract/Slugs.test.ts")(
+          "A slug is a second URL of a source, which shows it and keeps the URL with its id"
+        )
       ),
       of(
         "disabled_at",
@@ -59,11 +64,20 @@ export const sources: Section = {
     SourceConfig: [
       auth,
       limits,
-      of("allowed_http_methods", ingress("GET and HEAD when the source takes them; HEAD is answered without a body")),
-      of("auth_type", providers("auth_type may be left out, be PROVIDER_SIGNATURE, or be what it reads")),
-      of("chat_defer_ephemeral", answers("are deferred, for everybody or for their sender only, and delivered")),
-      of("custom_response", answers("what is stored is what was written, and a change holds from the next request on")),
-      of("mode proxy", proxyRules("defaults are filled in, and kept dormant in webhook mode"))
+      of("allowed_http_methods", ingress("A source can accept GET and HEAD, and HEAD is answered without a body")),
+      of(
+        "auth_type",
+        providers("The auth_type of a provider's source may be omitted, PROVIDER_SIGNATURE or the one that it reads")
+      ),
+      of(
+        "chat_defer_ephemeral",
+        answers("Chat interactions are deferred, publicly or only for their sender, and delivered")
+      ),
+      of(
+        "custom_response",
+        answers("A stored custom response is returned as written, and a change applies from the next request on")
+      ),
+      of("mode proxy", proxyRules("Proxy settings get their defaults and are kept in webhook mode"))
     ],
     "SourceWrite SourcePatch": [
       of("name description type", input("A new source gets default values for what is omitted")),
@@ -81,21 +95,26 @@ export const sources: Section = {
         "config.rate_limit config.rate_limit_period",
         input("The rate limit of a source must be a whole number in a known period")
       ),
-      of("config.auth.timestamp_header config.auth.tolerance_seconds", ingress("HMAC with a timestamp")),
-      of("config.auth.query_key", ingress("API_KEY in the query")),
+      of(
+        "config.auth.timestamp_header config.auth.tolerance_seconds",
+        ingress("Ingress verifies an HMAC with a timestamp")
+      ),
+      of("config.auth.query_key", ingress("Ingress verifies an API_KEY in the query")),
       of(
         "config.auth.algorithm config.auth.encoding",
-        tests("packages/verification/test/SignatureScheme.test.ts")("vector ${index + 1}")
+        tests("packages/verification/test/SignatureScheme.test.ts")(
+          "RFC 4231 test vector ${index + 1} is verified, and its truncated signature is refused"
+        )
       ),
       of(
         "config.auth.verify_token",
-        tests("test/contract/Handshakes.test.ts")("is answered, stored, and delivered to nobody")
+        tests("test/contract/Handshakes.test.ts")("A provider's handshake is answered, stored and not delivered")
       ),
       of("config.auth_type config.auth config.auth.*", sourceTypes)
     ],
     SourceConfigPatch: [
       of("allowed_http_methods", input("A partial change merges the source's config by member and keeps the rest")),
-      of("auth_type auth auth.*", providers("its settings can be taken away and given by a change")),
+      of("auth_type auth auth.*", providers("A provider's verification can be turned off and on by a change")),
       of("custom_response", input("A change replaces the custom response as a whole, or keeps it")),
       of("mode", input("A change of the mode enables or disables the stored proxy settings")),
       of("proxy", input("New proxy settings replace the old ones as a whole and keep the mode by default")),
@@ -104,10 +123,10 @@ export const sources: Section = {
     ],
     CustomResponse: [
       of("content_type", answerRules("The content type of a rule defaults to the outer one, and that one to JSON")),
-      of("body", answers("placeholders in JSON")),
+      of("body", answers("Placeholders are filled in JSON responses")),
       of(
         "rules rules[].enabled",
-        answers("the first enabled one that matches decides; one without conditions matches everything")
+        answers("The first enabled rule that matches decides, and a rule without conditions always matches")
       ),
       of(
         "rules[].match rules[].match.*",
@@ -117,8 +136,11 @@ export const sources: Section = {
         "rules[].response rules[].response.content_type rules[].response.body",
         answerRules("A rule without a body answers with an empty body, whatever the fallback is")
       ),
-      of("rules[].response.status", answers("${status}, and the request is accepted and routed all the same")),
-      of("rules[].response.headers", answers("headers of its own, which no sender can break open"))
+      of(
+        "rules[].response.status",
+        answers("A custom response with status ${status} still accepts and routes the request")
+      ),
+      of("rules[].response.headers", answers("A custom response can have headers, which a sender's value cannot break"))
     ],
     ConditionOperators: [
       of(
@@ -131,16 +153,21 @@ export const sources: Section = {
     ProxySettings: [
       of("enabled", input("The mode and the proxy's switch imply each other")),
       of("target_url", input("The proxy's target must be an absolute http or https URL")),
-      of("path_forwarding query_forwarding", proxy("${JSON.stringify(proxy)} ${base} + ${suffix} is ${called}")),
+      of(
+        "path_forwarding query_forwarding",
+        proxy('A proxy source with ${JSON.stringify(proxy)} and base "${base}" maps "${suffix}" to ${called}')
+      ),
       of("forward_credentials", withheld),
-      of("timeout_ms", proxy("no answer in time is 504")),
+      of("timeout_ms", proxy("An upstream that does not answer in time results in 504")),
       of(
         "capture_response_bytes",
-        proxyRules("${size} bytes by a limit of ${limit}: the caller gets all, ${kept} are kept")
+        proxyRules("The caller gets all of ${size} bytes, and with a limit of ${limit} the exchange keeps ${kept}")
       )
     ],
     ShownProxySettings: [of("forward_credentials", withheld)],
-    SourceHealth: [of("*", limit("accepts so many, and counts the others without storing them"))],
+    SourceHealth: [
+      of("*", limit("A source accepts requests up to its rate limit, and counts the others without storing them"))
+    ],
     Deleted: []
   },
   states: [
@@ -152,10 +179,10 @@ export const sources: Section = {
       "a connection disabled by itself stays off when its source is enabled",
       stored("A connection that was disabled by itself stays disabled when its source is enabled")
     ),
-    row("mode webhook, proxy", proxyRules("the mode is switched off and on, from the next request on")),
-    row("auth_type BASIC_AUTH", ingress("BASIC_AUTH")),
-    row("auth_type API_KEY", ingress("API_KEY in a header")),
-    row("auth_type HMAC", ingress("HMAC over the raw bytes")),
+    row("mode webhook, proxy", proxyRules("A change of the proxy mode applies from the next request on")),
+    row("auth_type BASIC_AUTH", ingress("Ingress verifies BASIC_AUTH")),
+    row("auth_type API_KEY", ingress("Ingress verifies an API_KEY in a header")),
+    row("auth_type HMAC", ingress("Ingress verifies an HMAC over the raw bytes")),
     row("auth_type null", input("An explicit null as auth_type turns verification off, whatever auth contains")),
     row(
       "duplicate name: 409 RESOURCE_ALREADY_EXISTS",
@@ -163,11 +190,11 @@ export const sources: Section = {
     ),
     row(
       "vendor-specific types",
-      providers("a genuine request is verified and goes through byte for byte, a forged one is stored as rejected")
+      providers("A genuine provider request is delivered unchanged, and a forged one is stored as rejected")
     ),
     row(
       "custom_response content types json, text, xml",
-      answers("${content_type}, which a browser must not take for a page")
+      answers("A custom response of type ${content_type} is not interpreted as a page by browsers")
     ),
     row(
       "matcher operators $eq, $ne, $contains, $starts_with, $ends_with, $exists, $in, $regex",

@@ -9,9 +9,12 @@ const life = tests("test/contract/TransformationLife.test.ts")
 const running = tests("test/contract/Transformations.test.ts")
 
 const execution = [
-  of("error_code error_message", running("${name}: ${error_code}, the event is ignored and nothing is sent")),
+  of(
+    "error_code error_message",
+    running("Failed code ends in ${error_code}, an ignored event and no delivery: ${name}")
+  ),
   of("logs logs_truncated", executions("Lists show the first lines of a long log, and the detail shows all")),
-  of("code_hash", life("holds from the first request after its answer, and each execution tells the code it ran"))
+  of("code_hash", life("Changed code applies from the first request after the answer, and executions show their code"))
 ]
 
 export const transformations: Section = {
@@ -93,7 +96,7 @@ export const transformations: Section = {
       "counts are left out unless they are asked for",
       api("Transformations are listed by id, name, order and limit, and counted on request only")
     ),
-    row("code is validated on write", life("code that does not parse is refused everywhere, with its line")),
+    row("code is validated on write", life("Code that does not parse is refused everywhere with its line")),
     row(
       "the request_id hint may be absent or stale",
       api("Executions of a transformation are listed in pages and read one by one")

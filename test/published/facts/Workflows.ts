@@ -5,7 +5,7 @@ const stored = tests("packages/storage/test/Workflows.test.ts")
 const input = stored("Spaces around a name are removed, and the source may be written as an object")
 
 const graph = stored("A stored workflow is returned with all default values of its graph")
-const kinds = tests("packages/workflows/test/Workflow.test.ts")("is read back with its defaults")
+const kinds = tests("packages/workflows/test/Workflow.test.ts")("A valid graph is returned with its defaults")
 const issue = stored("A workflow is not activated with a disabled resource, and reports a later disabling")
 const warned = api("Unknown output names in a workflow get warnings at every write and every test")
 const written = [of("name source_id description", input), of("steps edges", graph), of("status", issue)]
@@ -74,8 +74,8 @@ export const workflows: Section = {
     StepExecution: [
       of("attempts wait attempt_count max_attempts", tried),
       of("input_preview output_preview", previewed),
-      of("iterations", reports("tells how far a list has come")),
-      of("warnings warnings[].*", reports("tells what was warned of, without what is secret"))
+      of("iterations", reports("A run report shows the progress of a list")),
+      of("warnings warnings[].*", reports("A run report contains warnings without secrets"))
     ],
     StepAttempt: [of("*", tried)],
     PayloadPreview: [of("*", previewed)],

@@ -19,7 +19,7 @@ const refused = (name: string, headers: Headers, code: string, status = 401): Re
 const bearer = (token: string): Headers => [["Authorization", `Bearer ${token}`]]
 
 export const wrongCredentials: ReadonlyArray<ControlCase> = [
-  ...refused("none", [], "UNAUTHENTICATED"),
+  ...refused("no header", [], "UNAUTHENTICATED"),
   ...refused("an empty header", [["Authorization", ""]], "UNAUTHENTICATED"),
   ...refused("no token", [["Authorization", "Bearer"]], "UNAUTHENTICATED"),
   ...refused("an empty token", [["Authorization", "Bearer   "]], "UNAUTHENTICATED"),
@@ -28,11 +28,11 @@ export const wrongCredentials: ReadonlyArray<ControlCase> = [
   ...refused("the key in another header", [["X-Api-Key", "gwk_contract_test_key"]], "UNAUTHENTICATED"),
   ...refused("a wrong key", bearer("gwk_contract_test_kex"), "INVALID_API_KEY"),
   ...refused("a key cut short", bearer("gwk_contract_test_ke"), "INVALID_API_KEY"),
-  ...refused("a key with more behind", bearer("gwk_contract_test_key2"), "INVALID_API_KEY"),
+  ...refused("a key with a suffix", bearer("gwk_contract_test_key2"), "INVALID_API_KEY"),
   ...refused("a key in capitals", bearer("GWK_CONTRACT_TEST_KEY"), "INVALID_API_KEY"),
   ...refused("SQL", bearer("' or '1'='1"), "INVALID_API_KEY"),
   ...refused("a key of 16 KiB", bearer("x".repeat(16_384)), "INVALID_API_KEY"),
-  ...refused("bytes beyond ASCII", bearer("\xff\xfe\x80"), "INVALID_API_KEY"),
+  ...refused("non-ASCII bytes", bearer("\xff\xfe\x80"), "INVALID_API_KEY"),
   ...refused(
     "two keys in one header",
     bearer("gwk_contract_test_kex, Bearer gwk_contract_test_key"),

@@ -21,7 +21,7 @@ const bodies: ReadonlyArray<readonly [name: string, body: string | Uint8Array, s
   ["a name without quotes", "{name:1}", 400, "INVALID_JSON"],
   ["a comment", '{"name":"a"/* x */}', 400, "INVALID_JSON"],
   ["two values", '{"name":"a"}{}', 400, "INVALID_JSON"],
-  ["text behind", '{"name":"a"}x', 400, "INVALID_JSON"],
+  ["text after the value", '{"name":"a"}x', 400, "INVALID_JSON"],
   ["NaN", '{"name":NaN}', 400, "INVALID_JSON"],
   ["Infinity", '{"name":-Infinity}', 400, "INVALID_JSON"],
   ["undefined", '{"name":undefined}', 400, "INVALID_JSON"],

@@ -2,16 +2,16 @@ import { type ControlCase, json } from "./Case.ts"
 
 /** What is no program, however it is looked at. */
 const notCode: ReadonlyArray<readonly [name: string, code: string]> = [
-  ["a brace that is not closed", "addHandler('transform', (request) => {"],
-  ["a bracket too many", "addHandler('transform', (request) => request))"],
-  ["a text that is not closed", "const a = 'b"],
-  ["a template that is not closed", "const a = `b"],
-  ["a comment that is not closed", "/* "],
-  ["a regular expression that is none", "const a = /(/"],
+  ["an unclosed brace", "addHandler('transform', (request) => {"],
+  ["an extra bracket", "addHandler('transform', (request) => request))"],
+  ["an unclosed text", "const a = 'b"],
+  ["an unclosed template", "const a = `b"],
+  ["an unclosed comment", "/* "],
+  ["an invalid regular expression", "const a = /(/"],
   ["a name that is a number", "const 1a = 2"],
-  ["a word that is reserved", "const class = 1"],
+  ["a reserved word", "const class = 1"],
   ["a constant without a value", "const a"],
-  ["a name twice", "const a = 1; let a = 2"],
+  ["a repeated name", "const a = 1; let a = 2"],
   ["a return outside a function", "return 1"],
   ["an import", "import fs from 'node:fs'"],
   ["an export", "export default (request) => request"],
@@ -20,7 +20,7 @@ const notCode: ReadonlyArray<readonly [name: string, code: string]> = [
   ["markup", "<script>alert(1)</script>"],
   ["JSON", '{"a":1,"b":2}'],
   ["a wrong assignment", "1 = a"],
-  ["a line of its own behind good ones", "addHandler('transform', (r) => r)\n\n)"],
+  ["an invalid line after valid ones", "addHandler('transform', (r) => r)\n\n)"],
   ["ten thousand open parentheses", "(".repeat(10_000)]
 ]
 

@@ -76,7 +76,7 @@ const library = async (type: string, sent: Sent, now: number): Promise<boolean> 
 
 const known = vectors.filter((vector) => Object.hasOwn(accepts, vector.type))
 
-it("every library has a request to judge", () => {
+it("Every official library has a request to verify", () => {
   expect(Object.keys(accepts).filter((type) => !known.some((vector) => vector.type === type))).toStrictEqual([])
 })
 
@@ -106,11 +106,11 @@ describe.each(known.map((vector) => [nameOf(vector), vector] as const))(
   (_, vector) => {
     const { header, scheme, value } = signatureOf(vector)!
 
-    it("take the same genuine request", async () => {
+    it("The gateway and the provider's library accept the same genuine request", async () => {
       expect(await both(vector, {})).toStrictEqual(yes)
     })
 
-    it("refuse what was changed, and another secret", async () => {
+    it("The gateway and the provider's library refuse a changed request and another secret", async () => {
       expect(await both(vector, { body: `${vector.request.body} ` })).toStrictEqual(no)
       expect(await both(vector, { body: vector.request.body.replace(/\w/, "~") })).toStrictEqual(no)
       const other = value.replaceAll(/(?<=[=,]|^)[0-9A-Za-z+/]{20,}/g, (text) =>
@@ -125,7 +125,7 @@ describe.each(known.map((vector) => [nameOf(vector), vector] as const))(
     const { timestamp } = scheme
     // Paddle's library takes 5 seconds unless it is told otherwise; ours takes the usual 5 minutes.
     if (timestamp !== null && vector.type !== "PADDLE") {
-      it("refuse what is too old", async () => {
+      it("The gateway and the provider's library refuse a request that is too old", async () => {
         expect(await both(vector, {}, timestamp.toleranceSeconds - 2)).toStrictEqual(yes)
         expect(await both(vector, {}, timestamp.toleranceSeconds + 2)).toStrictEqual(no)
       })
@@ -133,7 +133,7 @@ describe.each(known.map((vector) => [nameOf(vector), vector] as const))(
   }
 )
 
-describe("what the libraries sign is verified", () => {
+describe("Signatures of official libraries", () => {
   const now = 1_700_000_000
   const body = '{"name":"Zoë 🌊","amount":12.50}'
   const verifies = (type: string, secret: string, headers: Record<string, string>) =>
@@ -142,18 +142,18 @@ describe("what the libraries sign is verified", () => {
       { body: Buffer.from(body), headers, nowSeconds: now }
     )
 
-  it("stripe", () => {
+  it("A signature of the library stripe is verified", () => {
     const secret = "whsec_dGhpcyBpcyBub3QgZGVjb2RlZA=="
     const header = stripe.webhooks.generateTestHeaderString({ payload: body, secret, timestamp: now })
     expect(verifies("STRIPE", secret, { "stripe-signature": header })).toBe("verified")
   })
 
-  it("@octokit/webhooks-methods", async () => {
+  it("A signature of the library @octokit/webhooks-methods is verified", async () => {
     const signature = await signGithub("a secret, é", body)
     expect(verifies("GITHUB", "a secret, é", { "x-hub-signature-256": signature })).toBe("verified")
   })
 
-  it("svix and standardwebhooks, with and without whsec_", () => {
+  it("Signatures of the libraries svix and standardwebhooks are verified, with and without whsec_", () => {
     const bare = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     for (const secret of [bare, `whsec_${bare}`]) {
       const at = new Date(now * 1000)
@@ -171,7 +171,7 @@ describe("what the libraries sign is verified", () => {
     }
   })
 
-  it("workos", async () => {
+  it("A signature of the library workos is verified", async () => {
     const signature = await workos.webhooks.computeSignature(now * 1000, body, "workos-secret")
     const headers = { "workos-signature": `t=${now * 1000}, v1=${signature}` }
     expect(verifies("WORKOS", "workos-secret", headers)).toBe("verified")

@@ -34,8 +34,8 @@ const wrongAuth = (vector: Vector) =>
 
 const tableRows = providers.filter(({ verification }) => verification.kind !== "code")
 
-describe("the table", () => {
-  it("names each type once", () => {
+describe("Provider table", () => {
+  it("The provider table names each type once", () => {
     const types = providers.flatMap((provider) => provider.types)
     expect(new Set(types).size).toBe(types.length)
     for (const provider of providers) for (const type of provider.types) expect(providerOf(type)).toBe(provider)
@@ -43,12 +43,12 @@ describe("the table", () => {
     expect(providerOf("toString")).toBeUndefined()
   })
 
-  it("has a genuine request for every type whose verification is data", () => {
+  it("The provider table has a genuine request for every type that data verifies", () => {
     const covered = new Set(vectors.map(({ type }) => type))
     expect(tableRows.flatMap(({ types }) => types).filter((type) => !covered.has(type))).toStrictEqual([])
   })
 
-  it("a scheme never takes a header that another row, or nobody, documents", () => {
+  it("Legacy SHA-1 headers of providers are never accepted", () => {
     // Legacy SHA-1 headers that these providers send, or sent, beside the ones in the table.
     for (const [type, header, prefix, encoding] of [
       ["GITHUB", "x-hub-signature", "sha1=", "hex"],
@@ -64,19 +64,19 @@ describe("the table", () => {
   })
 })
 
-describe.each(vectors.map((vector) => [nameOf(vector), vector] as const))("%s", (_, vector) => {
+describe.each(vectors.map((vector) => [nameOf(vector), vector] as const))("Requests of %s", (_, vector) => {
   const { request } = vector
 
-  it("is verified", () => {
+  it("A genuine provider request is verified", () => {
     expect(verdict(vector)).toBe("verified")
   })
 
-  it("is not verified by another secret", () => {
+  it("A provider request is refused with another secret", () => {
     expect(wrongAuth(vector)).not.toStrictEqual(vector.auth)
     expect(verdict(vector, {}, wrongAuth(vector))).toBe("failed")
   })
 
-  it("needs each of its headers, once", () => {
+  it("A provider request needs each of its headers exactly once", () => {
     for (const [name, value] of Object.entries(request.headers)) {
       expect(verdict(vector, withHeader(vector, name, undefined)), `${name} is missing`).toBe("failed")
       expect(verdict(vector, withHeader(vector, name, "")), `${name} is empty`).toBe("failed")
@@ -92,7 +92,7 @@ const signed = vectors.flatMap((vector) => {
   return signature === null ? [] : [[nameOf(vector), vector, signature] as const]
 })
 
-describe.each(signed)("what is signed: %s", (_, vector, { header, scheme, value }) => {
+describe.each(signed)("Signature of %s", (_, vector, { header, scheme, value }) => {
   const { request } = vector
   const isHex = scheme.encoding === "hex"
   // The tail of an item, so that no prefix is taken for digits.
@@ -103,7 +103,7 @@ describe.each(signed)("what is signed: %s", (_, vector, { header, scheme, value 
     return verdict(vector, withHeader(vector, header, changed))
   }
 
-  it("refuses another body", () => {
+  it("A provider signature does not verify another body", () => {
     const length = Buffer.byteLength(request.body)
     for (const at of [0, length >> 1, length - 1]) {
       expect(verdict(vector, { body: flipped(request.body, at) }), `byte ${at}`).toBe("failed")
@@ -113,7 +113,7 @@ describe.each(signed)("what is signed: %s", (_, vector, { header, scheme, value 
     expect(verdict(vector, { body: new Uint8Array() })).toBe("failed")
   })
 
-  it("refuses another encoding, a part of the signature, and one that is not of its length", () => {
+  it("A provider signature is refused in another encoding, in part, or with a wrong length", () => {
     const other = isHex ? "base64" : "hex"
     const recoded = (text: string) => Buffer.from(text, scheme.encoding).toString(other)
     expect(withSignature(recoded)).toBe("failed")
@@ -124,12 +124,12 @@ describe.each(signed)("what is signed: %s", (_, vector, { header, scheme, value 
     expect(withSignature(() => "")).toBe("failed")
   })
 
-  it("hex may be written in capitals, base64 is what it is", () => {
+  it("A hex signature may be in capitals, and base64 may not", () => {
     expect(withSignature((text) => text.toUpperCase())).toBe(isHex ? "verified" : "failed")
     if (!isHex) expect(withSignature((text) => text.replaceAll("=", ""))).toBe("verified")
   })
 
-  it("refuses another algorithm of the same key", () => {
+  it("A provider signature of another algorithm with the same key is refused", () => {
     const key = Buffer.from(vector.auth["webhook_secret_key"]!, "utf8")
     const others = (["md5", "sha1", "sha256", "sha512"] as const).filter((name) => name !== scheme.algorithm)
     for (const algorithm of others) {
@@ -142,14 +142,14 @@ describe.each(signed)("what is signed: %s", (_, vector, { header, scheme, value 
   })
 
   if (scheme.prefix !== "")
-    it("needs the prefix", () => {
+    it("A provider signature needs its prefix", () => {
       expect(verdict(vector, withHeader(vector, header, value.replaceAll(scheme.prefix, "")))).toBe("failed")
       const other = value.replaceAll(scheme.prefix, scheme.prefix.replace(/^./, "x"))
       expect(verdict(vector, withHeader(vector, header, other))).toBe("failed")
     })
 
   if (scheme.separator !== null)
-    it("any of several signatures may be ours, wherever it stands", () => {
+    it("Any of several provider signatures may match, at any position", () => {
       const separator = scheme.separator!
       const item = value.split(separator).find((part) => part.trim().startsWith(scheme.prefix)) ?? ""
       const foreign = item.replaceAll(digits, (text) => text.replaceAll(/[0-9A-Za-z]/g, (c) => (c === "0" ? "1" : "0")))
@@ -167,28 +167,28 @@ describe.each(signed)("what is signed: %s", (_, vector, { header, scheme, value 
     })
 
   if (scheme.separator === null && !scheme.header.includes("{n}"))
-    it("is one signature, not a list", () => {
+    it("A single provider signature may not be a list", () => {
       for (const joined of [`${value}, ${value}`, `${value},${value}`, `${value} ${value}`]) {
         expect(verdict(vector, withHeader(vector, header, joined))).toBe("failed")
       }
     })
 
   if (/\{(?:url|decodedUrl)\}/.test(scheme.content))
-    it("covers the URL", () => {
+    it("A provider signature covers the URL", () => {
       for (const url of [`${request.url}&x=1`, `${request.url}/`, request.url.replace("https:", "http:"), ""]) {
         expect(verdict(vector, { url }), url).toBe("failed")
       }
     })
 
   if (scheme.content.includes("{method}"))
-    it("covers the method", () => {
+    it("A provider signature covers the method", () => {
       expect(verdict(vector, { method: "PUT" })).toBe("failed")
     })
 
   const rule = scheme.timestamp
   if (rule !== null)
-    describe("its timestamp", () => {
-      it("is near to now, in both directions", () => {
+    describe("Timestamp of a provider request", () => {
+      it("A provider timestamp must be within the tolerance, in both directions", () => {
         const { toleranceSeconds } = rule
         const ahead = Math.min(toleranceSeconds, maxAheadSeconds)
         const at = (seconds: number) => verdict(vector, { nowSeconds: request.now + seconds })
@@ -200,7 +200,7 @@ describe.each(signed)("what is signed: %s", (_, vector, { header, scheme, value 
         }
       })
 
-      it("is signed", () => {
+      it("A provider timestamp is signed", () => {
         const { from } = rule
         const shown = "header" in from ? request.headers[from.header]! : "itemPrefix" in from ? value : request.body
         // A digit of the last seconds: still near to now.
@@ -218,7 +218,7 @@ describe.each(signed)("what is signed: %s", (_, vector, { header, scheme, value 
         expect(verdict(vector, changed)).toBe("failed")
       })
 
-      it("has one spelling", () => {
+      it("A provider timestamp has only one valid spelling", () => {
         const { from } = rule
         if ("bodyMember" in from) return
         const of = (text: string) =>
@@ -244,7 +244,7 @@ describe.each(signed)("what is signed: %s", (_, vector, { header, scheme, value 
     })
 })
 
-it("the tolerances are those that providers document, and else the usual five minutes", () => {
+it("Timestamp tolerances are those that providers document, and otherwise five minutes", () => {
   const found = tableRows.flatMap(({ types, verification }) =>
     verification.kind === "scheme"
       ? verification.schemes.map(({ timestamp }) => [types[0], timestamp?.toleranceSeconds] as const)
@@ -260,7 +260,7 @@ it("the tolerances are those that providers document, and else the usual five mi
 })
 
 describe("ZENDESK", () => {
-  it("the timestamp is a date and time with its zone, and nothing else that can be parsed", () => {
+  it("A Zendesk timestamp is a date and time with a zone, and no other text that can be parsed", () => {
     const vector = vectors.find(({ type }) => type === "ZENDESK")!
     const sign = (timestamp: string) => ({
       headers: {
@@ -294,7 +294,7 @@ describe("LINEAR", () => {
     headers: { "linear-signature": createHmac("sha256", "lin_wh_secret").update(body).digest("hex") }
   })
 
-  it("the timestamp is a number in the JSON object that was signed", () => {
+  it("A Linear timestamp is a number in the signed JSON object", () => {
     expect(verdict(vector, sign('{"webhookTimestamp":1700000000000}'))).toBe("verified")
     for (const body of [
       "{}",
@@ -322,7 +322,7 @@ describe("DOCUSIGN", () => {
   const ours = vector.request.headers["x-docusign-signature-2"]!
   const foreign = vector.request.headers["x-docusign-signature-1"]!
 
-  it("ours is any header of the family, and each of them is looked at", () => {
+  it("DocuSign signatures may be in any numbered header, and each of them is checked", () => {
     const numbered = (values: ReadonlyArray<string>) => ({
       headers: Object.fromEntries(values.map((value, index) => [`x-docusign-signature-${index + 1}`, value]))
     })
@@ -337,7 +337,7 @@ describe("DOCUSIGN", () => {
 })
 
 describe("BUILDKITE", () => {
-  it("a wrong signature is not saved by the token, nor is another header the token", () => {
+  it("A Buildkite token does not make up for a wrong signature, and no other header may carry it", () => {
     const vector = vectors.find(({ type }) => type === "BUILDKITE")!
     const token = "buildkite-token"
     const of = (headers: Record<string, string | ReadonlyArray<string>>) => verdict(vector, { headers })
@@ -349,10 +349,10 @@ describe("BUILDKITE", () => {
   })
 })
 
-describe("presented secrets", () => {
+describe("Presented provider secrets", () => {
   const presented = vectors.filter((vector) => signatureOf(vector) === null)
 
-  it.each(presented.map((vector) => [nameOf(vector), vector] as const))("%s: nothing but the whole", (_, vector) => {
+  it.each(presented.map((vector) => [nameOf(vector), vector] as const))("%s requires its whole secret", (_, vector) => {
     const name = Object.keys(vector.request.headers)[0]!
     const value = vector.request.headers[name]!
     for (const other of [
@@ -373,8 +373,8 @@ describe("presented secrets", () => {
   })
 })
 
-describe("no request makes a check throw", () => {
-  it.prop("whatever the headers hold", { text: Schema.String, body: Schema.String }, ({ body, text }) => {
+describe("Random provider requests", () => {
+  it.prop("No headers make a provider check throw", { text: Schema.String, body: Schema.String }, ({ body, text }) => {
     for (const vector of vectors) {
       const headers = Object.fromEntries(Object.keys(vector.request.headers).map((name) => [name, text]))
       expect(verdict(vector, { headers, body: Buffer.from(body) })).toBe("failed")
@@ -382,8 +382,8 @@ describe("no request makes a check throw", () => {
   })
 })
 
-describe("what data says is coherent", () => {
-  it.each(tableRows.map((row) => [row.types.join(", "), row] as const))("%s", (_, row) => {
+describe("Consistency of the provider table", () => {
+  it.each(tableRows.map((row) => [row.types.join(", "), row] as const))("Provider row %s is consistent", (_, row) => {
     const { verification } = row
     if (verification.kind !== "scheme") return
     for (const scheme of verification.schemes) {

@@ -16,8 +16,8 @@ const faults = (type: string, authType: unknown, auth: unknown) =>
     ({ message, path }) => `${path}: ${message}`
   )
 
-describe("the settings of a type that is a provider's", () => {
-  it("need no auth_type, or the row's, or PROVIDER_SIGNATURE", () => {
+describe("Settings of a provider's type", () => {
+  it("Provider settings accept no auth_type, the provider's own, or PROVIDER_SIGNATURE", () => {
     const expected = { auth_type: "HMAC", auth: { webhook_secret_key: "whsec_1" } }
     for (const authType of [undefined, "HMAC", "PROVIDER_SIGNATURE"]) {
       for (const auth of [{ webhook_secret_key: "whsec_1" }, { secret: "whsec_1" }, { signing_secret: "whsec_1" }]) {
@@ -39,7 +39,7 @@ describe("the settings of a type that is a provider's", () => {
     })
   })
 
-  it("are the same when what is stored is written again", () => {
+  it("Stored provider settings validate to themselves", () => {
     for (const { authType, settings, types } of providers) {
       // Only those that text can be: keys and certificates have tests of their own.
       const auth = Object.fromEntries(settings.filter(({ required }) => required).map(({ name }) => [name, "dGV4dA=="]))
@@ -51,13 +51,13 @@ describe("the settings of a type that is a provider's", () => {
     }
   })
 
-  it("of another provider are refused", () => {
+  it("Provider settings that name another provider are refused", () => {
     expect(faults("STRIPE", "PROVIDER_SIGNATURE", { provider: "GITHUB", secret: "whsec_1" })).toStrictEqual([
       "config.auth.provider: must be the type of the source, STRIPE"
     ])
   })
 
-  it("say what the type does not: settings of the generic schemes are refused", () => {
+  it("Provider settings refuse settings of the generic schemes", () => {
     const generic = {
       header_key: "x-signature",
       algorithm: "sha1",
@@ -78,7 +78,7 @@ describe("the settings of a type that is a provider's", () => {
     })
   })
 
-  it("are complete", () => {
+  it("Provider settings require all their members", () => {
     expect(faults("STRIPE", "HMAC", {})).toStrictEqual(["config.auth.webhook_secret_key: is required"])
     expect(faults("STRIPE", "PROVIDER_SIGNATURE", undefined)).toStrictEqual([
       "config.auth.webhook_secret_key: is required"
@@ -98,7 +98,7 @@ describe("the settings of a type that is a provider's", () => {
     }
   })
 
-  it("are not empty, not too long, and one line", () => {
+  it("Provider settings must not be empty or too long, and must be one line", () => {
     for (const value of ["", " ", "\t"]) {
       expect(faults("STRIPE", undefined, { secret: value })).toStrictEqual(["config.auth.secret: must not be empty"])
     }
@@ -127,7 +127,7 @@ describe("the settings of a type that is a provider's", () => {
     expect(faults("STRIPE", "HMAC", "text")).toStrictEqual(["config.auth: must be an object"])
   })
 
-  it("are base64 where the key is", () => {
+  it("Provider settings must be base64 where the key is base64", () => {
     for (const type of ["SVIX", "CLERK", "RESEND", "STANDARD", "REPLICATE", "MICROSOFT_TEAMS"]) {
       for (const secret of ["not base64!", "whsec_", "whsec_abcde", "abcde"]) {
         expect(faults(type, undefined, { secret })).toStrictEqual([
@@ -140,8 +140,8 @@ describe("the settings of a type that is a provider's", () => {
   })
 })
 
-describe("another auth_type than the provider's", () => {
-  it("is the generic scheme, because its writer said so", () => {
+describe("Another auth_type than the provider's", () => {
+  it("An explicit generic auth_type replaces the provider's verification", () => {
     const basic = stored("GITHUB", "BASIC_AUTH", { username: "u", password: "p" })
     expect(basic).toStrictEqual({ auth_type: "BASIC_AUTH", auth: { username: "u", password: "p" } })
     expect(providerFor("GITHUB", "BASIC_AUTH")).toBeUndefined()
@@ -157,22 +157,22 @@ describe("another auth_type than the provider's", () => {
     })
   })
 
-  it("null, or nothing at all, is no verification", () => {
+  it("A null auth_type, or no settings at all, turns a provider's verification off", () => {
     for (const auth of [undefined, null, {}]) {
       expect(stored("STRIPE", undefined, auth)).toStrictEqual({ auth_type: null, auth: {} })
     }
     expect(stored("STRIPE", null, { secret: "k" })).toStrictEqual({ auth_type: null, auth: {} })
   })
 
-  it("that does not exist is refused", () => {
+  it("An unknown auth_type of a provider's type is refused", () => {
     expect(faults("STRIPE", "SIGNATURE", {})).toStrictEqual([
       "config.auth_type: must be one of BASIC_AUTH, API_KEY, HMAC or null"
     ])
   })
 })
 
-describe("a type of no provider", () => {
-  it("is as the settings say, and has no signature of its own", () => {
+describe("Type that no provider has", () => {
+  it("A type that no provider has follows its settings and has no provider signature", () => {
     expect(resolveAuthType("WEBHOOK", undefined, { secret: "k" })).toBe(undefined)
     expect(faults("ACME", undefined, { secret: "k" })).toStrictEqual([
       "config.auth_type: is required when config.auth is given, because the type ACME is no provider's"
@@ -190,7 +190,7 @@ describe("a type of no provider", () => {
 })
 
 describe("docs/providers.md", () => {
-  it("names every type with its settings", () => {
+  it("The providers page names every type with its settings", () => {
     const page = readFileSync(new URL("../../../../docs/providers.md", import.meta.url), "utf8")
     for (const { settings, types } of providers) {
       for (const type of types) {
@@ -235,7 +235,7 @@ describe("docs/providers.md", () => {
     [answer.status, ...(answer.seconds === null ? [] : [`${answer.seconds} s`])].join(", ") +
     (answer.body === "any" ? "" : `; ${answer.body}`)
 
-  it("says of every type how old a timestamp may be, and what it wants of the answer", () => {
+  it("The providers page states each type's timestamp age and expected answer", () => {
     const rows = rowsOf(readFileSync(new URL("../../../../docs/providers.md", import.meta.url), "utf8"))
     for (const provider of providers) {
       for (const type of provider.types) {
@@ -246,7 +246,7 @@ describe("docs/providers.md", () => {
     }
   })
 
-  it("the gateway's answer has a status that the type takes", () => {
+  it("The gateway answers each provider with a status that it accepts", () => {
     for (const { answer } of providers) {
       if (answer.status === "204") expect(answer.body).toBe("empty")
       else expect(answer.status).toMatch(/^2(?:xx|00)/)
@@ -254,8 +254,8 @@ describe("docs/providers.md", () => {
   })
 })
 
-describe("masking", () => {
-  it("shows of each provider exactly the settings that are no secrets", () => {
+describe("Masking of provider settings", () => {
+  it("Masking shows only the provider settings that are not secret", () => {
     for (const { authType, settings, types } of providers) {
       const auth = Object.fromEntries(settings.map(({ name }) => [name, "0123456789"]))
       const expected = Object.fromEntries(
@@ -267,7 +267,7 @@ describe("masking", () => {
   })
 })
 
-describe("the verifier of stored settings", () => {
+describe("Verifier of stored settings", () => {
   const request: InboundRequest = {
     method: "POST",
     url: "https://in.example.com/e/src_01",
@@ -279,7 +279,7 @@ describe("the verifier of stored settings", () => {
   const compiled = (type: string, auth_type: string | null, auth: unknown) =>
     compileSourceAuth({ type, auth_type, auth })
 
-  it("settings that do not validate verify nobody and answer nobody", () => {
+  it("Invalid stored settings verify nobody and answer no handshake", () => {
     const challenge = { ...request, method: "GET", query: "challenge=abc" }
     for (const auth of [{}, null, { webhook_secret_key: "" }, { webhook_secret_key: 5 }, "x"]) {
       const { handshake, verify } = compiled("DROPBOX", "HMAC", auth)
@@ -289,7 +289,7 @@ describe("the verifier of stored settings", () => {
     expect(compiled("DROPBOX", "PROVIDER", { secret: "k" }).verify(request)).toBe("failed")
   })
 
-  it("a provider's question is found whether or not its requests are verified", () => {
+  it("A provider's handshake is recognized whether or not its requests are verified", () => {
     const challenge = { ...request, method: "GET", query: "challenge=abc" }
     for (const [authType, auth] of [
       ["HMAC", { webhook_secret_key: "k" }],
@@ -305,7 +305,7 @@ describe("the verifier of stored settings", () => {
     expect(compiled("DROPBOX", "API_KEY", { api_key: "k" }).handshake(challenge)).toBeNull()
   })
 
-  it("nothing is fetched, and nobody refused, for a source that verifies nobody", () => {
+  it("A source without verification fetches no confirmation URL and refuses no handshake", () => {
     const arn = "arn:aws:sns:us-east-1:123456789012:orders"
     const confirmation = JSON.stringify({
       Type: "SubscriptionConfirmation",
@@ -327,7 +327,7 @@ describe("the verifier of stored settings", () => {
     const secret = "0123456789abcdef0123456789abcdef"
     const first = { ...request, headers: { "x-hook-secret": secret } }
 
-    it("without a secret it verifies nobody, and learns the secret of the first call", () => {
+    it("An Asana source without a secret verifies nobody and stores the secret of the first call", () => {
       const { auth, auth_type } = stored("ASANA", "HMAC", {})
       expect(auth).toStrictEqual({})
       const { handshake, verify } = compiled("ASANA", auth_type, auth)
@@ -339,14 +339,14 @@ describe("the verifier of stored settings", () => {
       expect(answer !== null && answer !== "refuse" && answer.remember === secret).toBe(true)
     })
 
-    it("with a secret it keeps it", () => {
+    it("An Asana source with a secret keeps it", () => {
       const { handshake } = compiled("ASANA", "HMAC", { webhook_secret_key: secret })
       const answer = handshake(first)
       expect(answer !== null && answer !== "refuse" && answer.remember === undefined).toBe(true)
       expect(handshake({ ...request, headers: { "x-hook-secret": `${secret}0` } })).toBe("refuse")
     })
 
-    it("a source that verifies nobody on purpose answers, and keeps no secret", () => {
+    it("An Asana source whose verification is off answers handshakes and stores no secret", () => {
       const answer = compiled("ASANA", null, {}).handshake(first)
       expect(answer !== null && answer !== "refuse" && !("remember" in answer)).toBe(true)
       expect(compiled("ASANA", null, {}).verify(request)).toBe("unverified")

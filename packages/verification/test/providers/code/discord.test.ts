@@ -33,7 +33,7 @@ for (const [type, tolerance] of [
     const timestamp = String(now)
     const signature = signed(timestamp)
 
-    it("agrees with the official library about right and wrong", async () => {
+    it("Discord signatures are judged as the official library judges them", async () => {
       const cases: ReadonlyArray<readonly [boolean, string, string, string]> = [
         [true, body, signature, timestamp],
         [true, "", signed(timestamp, ""), timestamp],
@@ -49,7 +49,7 @@ for (const [type, tolerance] of [
       }
     })
 
-    it("refuses what is missing, doubled or spelled in another way", () => {
+    it("Discord signatures that are missing, repeated or spelled differently are refused", () => {
       for (const wrong of [
         undefined,
         "",
@@ -67,7 +67,7 @@ for (const [type, tolerance] of [
       expect(verify(timestamp, signature.toUpperCase())).toBe(true)
     })
 
-    it("refuses a replay outside the tolerance", () => {
+    it("Discord signatures outside the timestamp tolerance are refused", () => {
       for (const [offset, expected] of [
         [-tolerance, true],
         [300, true],
@@ -79,7 +79,7 @@ for (const [type, tolerance] of [
       }
     })
 
-    it("takes no key that is none", () => {
+    it("Discord settings accept only a public key in hex of the right length", () => {
       expect(problemOf(type, "public_key", ours.hex)).toBeNull()
       expect(problemOf(type, "public_key", ours.hex.toUpperCase())).toBeNull()
       const base64 = Buffer.from(ours.hex, "hex").toString("base64")
@@ -90,7 +90,7 @@ for (const [type, tolerance] of [
       expect(hasCheck(type, {})).toBe(false)
     })
 
-    it("takes no key that everybody can sign for", () => {
+    it("Discord settings refuse weak public keys, for which anybody can make signatures", () => {
       const point = (start: string, rest = "00", end = rest) => start + rest.repeat(30) + end
       for (const weak of [
         point("00"),

@@ -14,23 +14,27 @@ const fieldsOf = (body: string | Uint8Array, headers: Record<string, string> = m
 const part = (name: string, value: string, more = "") =>
   `--XX\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`
 
-describe("an URL-encoded form", () => {
+describe("URL-encoded form", () => {
   const bodyOf = (text: string) =>
     formBody(urlencoded, Buffer.from(text))?.map(({ name, value }) => [name, value.toString("utf8")])
 
-  it("is read as URLSearchParams reads it", () => {
+  it("A URL-encoded form is parsed as URLSearchParams parses it", () => {
     for (const text of ["", "a=1", "a=1&a=2&&b", "=x", "a=b=c", "+%2B+=%20%C3%BC&x=%", "a%=%4&b=%4g&%41=%e2%82%ac"]) {
       expect(bodyOf(text), text).toStrictEqual(Array.from(new URLSearchParams(text)))
     }
   })
 
-  it.prop("whatever it holds", { fields: Schema.Array(Schema.Tuple([Schema.String, Schema.String])) }, ({ fields }) => {
-    const form = new URLSearchParams(fields.map(([name, value]): [string, string] => [name, value]))
-    const expected = Array.from(form).filter(([name]) => encodeURIComponent(name.toWellFormed()).length <= 1_000)
-    if (expected.length === fields.length) expect(bodyOf(form.toString())).toStrictEqual(expected)
-  })
+  it.prop(
+    "A URL-encoded form with random fields is parsed as it was written",
+    { fields: Schema.Array(Schema.Tuple([Schema.String, Schema.String])) },
+    ({ fields }) => {
+      const form = new URLSearchParams(fields.map(([name, value]): [string, string] => [name, value]))
+      const expected = Array.from(form).filter(([name]) => encodeURIComponent(name.toWellFormed()).length <= 1_000)
+      if (expected.length === fields.length) expect(bodyOf(form.toString())).toStrictEqual(expected)
+    }
+  )
 
-  it("is none beyond its bounds, in another type, or in another encoding", () => {
+  it("A form is not parsed when it is too large, of another type or in another encoding", () => {
     expect(bodyOf("a&".repeat(1_000)) ?? []).toHaveLength(1_000)
     expect(bodyOf("a&".repeat(1_001))).toBeUndefined()
     expect(bodyOf(`${"a".repeat(1_025)}=1`)).toBeUndefined()
@@ -43,7 +47,7 @@ describe("an URL-encoded form", () => {
   })
 })
 
-describe("a multipart form", () => {
+describe("Multipart form", () => {
   const field = Schema.Union([Schema.Literals(["timestamp", "token", "signature", "x"]), Schema.String])
   const entries = Schema.Array(Schema.Tuple([field, Schema.String, Schema.Boolean]))
 
@@ -60,11 +64,11 @@ describe("a multipart form", () => {
     else expect(found).toStrictEqual(Object.fromEntries(given))
   }
 
-  it.effect.prop("is read as it was written, by another hand", { entries }, ({ entries }) =>
+  it.effect.prop("A multipart form of another implementation is parsed as it was written", { entries }, ({ entries }) =>
     Effect.promise(() => agrees(entries))
   )
 
-  it("takes what the RFC allows", () => {
+  it("The multipart parser accepts what the RFC allows", () => {
     const end = "--XX--\r\n"
     const table: ReadonlyArray<readonly [string, Record<string, string>]> = [
       [part("token", "1") + part("x", "2") + end, { token: "1" }],
@@ -90,7 +94,7 @@ describe("a multipart form", () => {
     })
   })
 
-  it("is none when it is not whole, or in doubt", () => {
+  it("An incomplete or ambiguous multipart form is not parsed", () => {
     for (const body of [
       "",
       "--XX",
@@ -121,7 +125,7 @@ describe("a multipart form", () => {
   })
 })
 
-describe("10 MiB of the worst", () => {
+describe("Hostile bodies of 10 MiB", () => {
   const size = 10 * 1024 * 1024
   const fill = (unit: string, head = ""): Buffer => {
     const body = Buffer.alloc(size, unit, "latin1")
@@ -141,8 +145,8 @@ describe("10 MiB of the worst", () => {
     ["head lines", multipart("XX"), fill("a: b\r\n", "--XX\r\n")],
     ["parameters", multipart("XX"), fill(";a=b", "--XX\r\nContent-Disposition: form-data; ")],
     ["the boundary's only letter", multipart(long), fill("a", headOf(long))],
-    ["nearly boundaries", multipart(long), fill(`\r\n--${"a".repeat(69)}b`, headOf(long))],
-    ["nearly periodic boundaries", multipart(sawtooth), fill(`\r\n--${"ab".repeat(34)}b`, headOf(sawtooth))],
+    ["almost boundaries", multipart(long), fill(`\r\n--${"a".repeat(69)}b`, headOf(long))],
+    ["almost periodic boundaries", multipart(sawtooth), fill(`\r\n--${"ab".repeat(34)}b`, headOf(sawtooth))],
     ["beginnings of boundaries", multipart("a"), fill("\r\n--", headOf("a"))],
     ["line ends", multipart(long), fill("\r\n", headOf(long))],
     ["carriage returns", multipart(long), fill("\r", headOf(long))],
@@ -163,7 +167,7 @@ describe("10 MiB of the worst", () => {
 
   for (const [type, [check, signature]] of Object.entries(checks)) {
     for (const [what, headers, body] of bodies) {
-      it(`${type}: ${what} hold nothing up`, () => {
+      it(`A ${type} form of 10 MiB is refused in little CPU time: ${what}`, () => {
         const request = inbound({ body, headers: { ...headers, ...signature } })
         // 50 ms are meant. Of CPU, because others use the machine; the best of some runs, because the first ones are compiled; and with
         // room for a processor that is shared, which takes several times as long. What this holds off took 1,300 ms.

@@ -34,7 +34,7 @@ const hmac = { webhook_secret_key: secret }
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url")
 
-describe("FUSIONAUTH, signed by jose", () => {
+describe("FUSIONAUTH signatures of jose", () => {
   for (const [alg, key, auth] of [
     ["HS256", hmacKey, hmac],
     ["HS384", hmacKey, hmac],
@@ -46,7 +46,7 @@ describe("FUSIONAUTH, signed by jose", () => {
     ["ES384", p384.privateKey, { public_key: spki(p384.publicKey) }],
     ["ES512", p521.privateKey, { public_key: spki(p521.publicKey) }]
   ] as const) {
-    it(alg, async () => {
+    it(`A FusionAuth token that jose signed with ${alg} is verified, and every change to it is refused`, async () => {
       const jwt = await token(alg, key)
       expect(verifyWith(auth, jwt)).toBe(true)
       expect(verifyWith(auth, jwt, changed(body))).toBe(false)
@@ -65,7 +65,7 @@ describe("FUSIONAUTH, signed by jose", () => {
     })
   }
 
-  it("another key of the same kind verifies nothing", async () => {
+  it("A FusionAuth signature of another key of the same kind is refused", async () => {
     expect(verifyWith({ webhook_secret_key: `${secret}.` }, await token("HS256", hmacKey))).toBe(false)
     const foreign = generateKeyPairSync("rsa", { modulusLength: 2048 })
     expect(verifyWith({ public_key: spki(foreign.publicKey) }, await token("RS256", rsa.privateKey))).toBe(false)
@@ -75,10 +75,10 @@ describe("FUSIONAUTH, signed by jose", () => {
   })
 })
 
-describe("FUSIONAUTH, the key decides about the algorithm", () => {
+describe("FUSIONAUTH algorithms", () => {
   const auths = [hmac, { public_key: spki(rsa.publicKey) }, { public_key: spki(p256.publicKey) }]
 
-  it("`none` verifies nothing", () => {
+  it("A FusionAuth token with the algorithm `none` is refused", () => {
     for (const auth of auths) {
       for (const alg of ["none", "None", "NONE", "", null, undefined, ["HS256"], "__proto__"]) {
         const unsigned = `${encode({ alg })}.${encode({ request_body_sha256: digest })}`
@@ -87,7 +87,7 @@ describe("FUSIONAUTH, the key decides about the algorithm", () => {
     }
   })
 
-  it("an HMAC by the public key verifies nothing", () => {
+  it("A FusionAuth token with an HMAC made with the public key is refused", () => {
     for (const { publicKey } of [rsa, p256]) {
       const pem = spki(publicKey)
       const der = publicKey.export({ type: "spki", format: "der" })
@@ -104,14 +104,14 @@ describe("FUSIONAUTH, the key decides about the algorithm", () => {
     expect(problemOf("FUSIONAUTH", "webhook_secret_key", secret)).toBeNull()
   })
 
-  it("an algorithm of another key verifies nothing", async () => {
+  it("A FusionAuth token with an algorithm of another kind of key is refused", async () => {
     expect(verifyWith({ public_key: spki(rsa.publicKey) }, await token("PS256", rsa.privateKey))).toBe(false)
     expect(verifyWith({ public_key: spki(rsa.publicKey) }, await token("ES256", p256.privateKey))).toBe(false)
     expect(verifyWith({ public_key: spki(p384.publicKey) }, await token("ES256", p256.privateKey))).toBe(false)
     expect(verifyWith(hmac, await token("RS256", rsa.privateKey))).toBe(false)
   })
 
-  it("the signature of an EC key has one form", async () => {
+  it("A FusionAuth signature of an EC key has only one valid form", async () => {
     const jwt = await token("ES256", p256.privateKey)
     const [header = "", claims = "", signature = ""] = jwt.split(".")
     expect(Buffer.from(signature, "base64url").length).toBe(64)
@@ -119,7 +119,7 @@ describe("FUSIONAUTH, the key decides about the algorithm", () => {
     expect(verifyWith({ public_key: spki(p256.publicKey) }, `${header}.${claims}.${zeros}`)).toBe(false)
   })
 
-  it("a rule that must be understood is not understood", async () => {
+  it("A FusionAuth token with a critical header is refused, because no such extension is supported", async () => {
     const signed = async (header: Readonly<Record<string, unknown>>) => {
       const unsigned = `${encode({ alg: "HS256", ...header })}.${encode({ request_body_sha256: digest })}`
       return `${unsigned}.${createHmac("sha256", hmacKey).update(unsigned).digest("base64url")}`
@@ -129,7 +129,7 @@ describe("FUSIONAUTH, the key decides about the algorithm", () => {
     expect(verifyWith(hmac, await signed({ crit: [] }))).toBe(false)
   })
 
-  it("takes exactly one key", () => {
+  it("FusionAuth settings accept exactly one key", () => {
     expect(hasCheck("FUSIONAUTH", {})).toBe(false)
     expect(hasCheck("FUSIONAUTH", { ...hmac, public_key: spki(rsa.publicKey) })).toBe(false)
     for (const auth of [{}, { ...hmac, public_key: spki(rsa.publicKey) }]) {
@@ -150,8 +150,8 @@ describe("FUSIONAUTH, the key decides about the algorithm", () => {
   })
 })
 
-describe("FUSIONAUTH, the claims", () => {
-  it("the digest must be there, as base64 of the body", async () => {
+describe("FUSIONAUTH claims", () => {
+  it("A FusionAuth token must contain the digest of the body in base64", async () => {
     for (const wrong of [
       undefined,
       null,
@@ -166,7 +166,7 @@ describe("FUSIONAUTH, the claims", () => {
     }
   })
 
-  it("times hold with a tolerance of five minutes, and are numbers", async () => {
+  it("Times in a FusionAuth token are numbers and have a tolerance of five minutes", async () => {
     for (const [claims, expected] of [
       [{ exp: now - 300, nbf: now + 300, iat: now - 300 }, true],
       [{ exp: now + 1e6 }, true],

@@ -15,18 +15,18 @@ const verify = (signature: unknown) =>
 const form = { "content-type": "application/x-www-form-urlencoded" }
 
 describe("MAILGUN", () => {
-  it("verifies what openssl signed", () => {
+  it("Mailgun verification accepts what openssl signed", () => {
     expect(verify(good)).toBe(true)
     expect(verify({ ...good, timestamp: now })).toBe(true)
     expect(verifyWith("key-mailgun", new URLSearchParams({ ...good, event: "opened" }).toString(), form)).toBe(true)
   })
 
-  it("verifies an event of a subaccount by the key of its parent", () => {
+  it("Mailgun verification accepts a subaccount's event signed with the parent's key", () => {
     expect(verify({ ...good, signature: "0".repeat(64), "parent-signature": signature })).toBe(true)
     expect(verify({ ...good, signature: "0".repeat(64), "parent-signature": changed(signature) })).toBe(false)
   })
 
-  it("refuses another key, token, timestamp or signature", () => {
+  it("Mailgun verification refuses another key, token, timestamp or signature", () => {
     expect(verifyWith("key-mailgum", JSON.stringify({ signature: good }))).toBe(false)
     expect(verify({ ...good, token: changed(token) })).toBe(false)
     expect(verify({ ...good, timestamp: String(now + 1) })).toBe(false)
@@ -36,7 +36,7 @@ describe("MAILGUN", () => {
     expect(verify({ ...good, signature: "" })).toBe(false)
   })
 
-  it("refuses what is missing or of another kind", () => {
+  it("Mailgun verification refuses missing members and members of another type", () => {
     for (const name of ["timestamp", "token", "signature"]) {
       for (const wrong of [undefined, null, "", 1.5, true, [], {}, [signature]]) {
         expect(verify({ ...good, [name]: wrong }), `${name} ${JSON.stringify(wrong)}`).toBe(false)
@@ -49,12 +49,12 @@ describe("MAILGUN", () => {
     expect(hasCheck("MAILGUN", {})).toBe(false)
   })
 
-  it("refuses a form in which a signed name occurs twice", () => {
+  it("Mailgun verification refuses a form in which a signed name occurs twice", () => {
     const twice = `${new URLSearchParams(good).toString()}&token=${token}`
     expect(verifyWith("key-mailgun", twice, form)).toBe(false)
   })
 
-  it("verifies the multipart form of a mail with attachments, and refuses a forged one", async () => {
+  it("Mailgun verification accepts a multipart form with attachments and refuses a forged one", async () => {
     const post = async (fields: ReadonlyArray<readonly [string, string | Blob]>) => {
       const data = new FormData()
       for (const [name, value] of fields) data.append(name, value)
@@ -88,7 +88,7 @@ describe("MAILGUN", () => {
     expect(await post([...signed, ["token", new File(["x"], "t")]])).toBe(true)
   })
 
-  it("refuses a replay outside the tolerance, and digits moved from the token into the timestamp", () => {
+  it("Mailgun verification refuses replays outside the tolerance, and digits moved from token to timestamp", () => {
     for (const [offset, expected] of [
       [-8 * 3600 - 300, true],
       [-301, true],

@@ -19,12 +19,12 @@ const verify = (over: { url?: string; body?: string; signature?: string | Readon
   )
 
 describe("MAILCHIMP (transactional)", () => {
-  it("verifies what openssl signed, in any order and encoding of the form", () => {
+  it("Mandrill verification accepts what openssl signed, in any order and encoding of the form", () => {
     expect(verify({})).toBe(true)
     expect(verify({ body: body.split("&").toReversed().join("&").replaceAll("%5B", "[") })).toBe(true)
   })
 
-  it("refuses another URL, body, key or signature", () => {
+  it("Mandrill verification refuses another URL, body, key or signature", () => {
     expect(verify({ url: `${url}/` })).toBe(false)
     expect(verify({ url: "https://hooks.example/src_1" })).toBe(false)
     expect(verify({ body: body.replace("open", "send") })).toBe(false)
@@ -44,14 +44,14 @@ describe("MAILCHIMP (transactional)", () => {
     ).toBe(false)
   })
 
-  it("refuses a form in which a name occurs twice, even one that was signed so", () => {
+  it("Mandrill verification refuses a form in which a name occurs twice, even if it is signed", () => {
     const signed = createHmac("sha1", "mandrill key").update(`${url}a1a2`).digest("base64")
     expect(verify({ body: "a=1&a=2", signature: signed })).toBe(false)
     const once = createHmac("sha1", "mandrill key").update(`${url}a1`).digest("base64")
     expect(verify({ body: "a=1", signature: once })).toBe(true)
   })
 
-  it("the key that everybody knows is no key", () => {
+  it("Mandrill settings refuse the publicly known test key", () => {
     expect(hasCheck("MAILCHIMP", { webhook_secret_key: "test-webhook" })).toBe(false)
     expect(problemOf("MAILCHIMP", "webhook_secret_key", "test-webhook")).not.toBeNull()
     expect(problemOf("MAILCHIMP", "webhook_secret_key", "test-webhook-2")).toBeNull()

@@ -21,13 +21,13 @@ const change = {
 const lifecycle = { subscriptionId: "s", clientState: state, lifecycleEvent: "reauthorizationRequired" }
 
 describe("MICROSOFT_GRAPH", () => {
-  it("every notification carries the clientState", () => {
+  it("A Microsoft Graph batch is verified when every notification carries the clientState", () => {
     expect(verify({ value: [change] })).toBe(true)
     expect(verify({ value: [change, lifecycle] })).toBe(true)
     expect(verify({ validationTokens: ["eyJ…"], value: [change] })).toBe(true)
   })
 
-  it("one without it refuses the batch", () => {
+  it("A Microsoft Graph batch is refused when one notification lacks the clientState", () => {
     for (const clientState of [undefined, null, "", changed(state), `${state} `, state.toUpperCase(), 1, [state], {}]) {
       expect(verify({ value: [{ ...change, clientState }] })).toBe(false)
       expect(verify({ value: [change, { ...lifecycle, clientState }] })).toBe(false)
@@ -36,7 +36,7 @@ describe("MICROSOFT_GRAPH", () => {
     expect(verify({ value: [change] }, changed(state))).toBe(false)
   })
 
-  it("no notification is no batch", () => {
+  it("A Microsoft Graph batch without notifications is refused", () => {
     for (const body of [
       "",
       "{",
@@ -56,11 +56,11 @@ describe("MICROSOFT_GRAPH", () => {
     }
   })
 
-  it("a lone surrogate equals no character", () => {
+  it("A lone surrogate in a clientState is not equal to the replacement character", () => {
     expect(verify('{"value":[{"clientState":"x\\ud800"}]}', "x\ufffd")).toBe(false)
   })
 
-  it("has no check without a secret", () => {
+  it("Microsoft Graph requests are not verified without a secret", () => {
     expect(hasCheck("MICROSOFT_GRAPH", {})).toBe(false)
     expect(hasCheck("MICROSOFT_GRAPH", { api_key: "" })).toBe(false)
   })

@@ -26,12 +26,12 @@ const signed = (time: string, id = good["paypal-transmission-id"]): string =>
   sign("sha256", bytes(`${id}|${time}|${webhookId}|${vector.crc}`), key).toString("base64")
 
 describe("PAYPAL", () => {
-  it("verifies what openssl signed, when the certificate has been fetched", () => {
+  it("PayPal verification accepts what openssl signed after the certificate is fetched", () => {
     expect(verifyWith(undefined)).toStrictEqual({ certificateUrl: url })
     expect(verifyWith(pem)).toBe(true)
   })
 
-  it("looks the certificate up by its URL", () => {
+  it("PayPal verification looks the certificate up by its URL", () => {
     const asked: Array<string> = []
     const check = checkOf("PAYPAL", { webhook_id: webhookId }, (url) => {
       asked.push(url)
@@ -42,7 +42,7 @@ describe("PAYPAL", () => {
     expect(asked).toStrictEqual([sandbox])
   })
 
-  it("refuses another body, webhook, transmission or signature", () => {
+  it("PayPal verification refuses another body, webhook, transmission or signature", () => {
     expect(verifyWith(pem, {}, { body: changed(vector.body) })).toBe(false)
     expect(verifyWith(pem, {}, { body: JSON.stringify(JSON.parse(vector.body)) })).toBe(false)
     expect(verifyWith(pem, {}, { body: "" })).toBe(false)
@@ -57,7 +57,7 @@ describe("PAYPAL", () => {
     }
   })
 
-  it("refuses a header that is missing, empty or there twice, without asking for a certificate", () => {
+  it("PayPal verification refuses missing, empty or repeated headers without fetching a certificate", () => {
     for (const [name, value] of Object.entries(good)) {
       for (const wrong of [undefined, "", [value, value]]) {
         expect(verifyWith(undefined, { [name]: wrong }), name).toBe(false)
@@ -66,7 +66,7 @@ describe("PAYPAL", () => {
     }
   })
 
-  it("refuses a replay outside the tolerance, and a time that is none", () => {
+  it("PayPal verification refuses replays outside the tolerance and invalid times", () => {
     for (const [offset, expected] of [
       [-300, true],
       [300, true],
@@ -89,7 +89,7 @@ describe("PAYPAL", () => {
     }
   })
 
-  it("a separator within a field moves nothing into the next", () => {
+  it("PayPal verification refuses a separator inside a field that would shift the next one", () => {
     const time = good["paypal-transmission-time"]
     const id = `x|${time}|${webhookId}|${vector.crc}`
     expect(verifyWith(pem, { "paypal-transmission-id": id, "paypal-transmission-sig": signed(time, id) })).toBe(false)
@@ -100,9 +100,9 @@ describe("PAYPAL", () => {
   })
 })
 
-describe("PAYPAL, where the certificate is", () => {
+describe("PAYPAL certificate URL", () => {
   for (const host of ["api.paypal.com", "api-m.paypal.com", "api.sandbox.paypal.com", "api-m.sandbox.paypal.com"]) {
-    it(`asks ${host}`, () => {
+    it(`A PayPal certificate is fetched from ${host}`, () => {
       const certificateUrl = url.replace("api.paypal.com", host)
       expect(verifyWith(undefined, { "paypal-cert-url": certificateUrl })).toStrictEqual({ certificateUrl })
     })
@@ -143,22 +143,22 @@ describe("PAYPAL, where the certificate is", () => {
     `file:///etc/passwd`,
     `https://аpi.paypal.com${path}`
   ]) {
-    it(`does not ask ${JSON.stringify(wrong)}`, () => {
+    it(`A PayPal certificate is not fetched from ${JSON.stringify(wrong)}`, () => {
       expect(verifyWith(undefined, { "paypal-cert-url": wrong })).toBe(false)
       expect(verifyWith(pem, { "paypal-cert-url": wrong })).toBe(false)
     })
   }
 })
 
-describe("PAYPAL, what the certificate is", () => {
-  it("refuses one that is made out to another, or by itself, or is none", () => {
+describe("PAYPAL certificate", () => {
+  it("A PayPal certificate is refused when it is issued to others, self-signed or invalid", () => {
     for (const name of ["paypal-foreign", "paypal-unnamed", "paypal-website", "paypal-self-signed", "sns"]) {
       expect(verifyWith(fixture(`${name}.pem`)), name).toBe(false)
     }
     for (const wrong of ["", "not PEM", pem.slice(0, 200), key]) expect(verifyWith(wrong)).toBe(false)
   })
 
-  it("refuses one that is not in force", () => {
+  it("A PayPal certificate is refused outside its period of validity", () => {
     for (const year of [2020, 2200]) {
       const time = `${year}-01-01T00:00:00Z`
       const headers = { "paypal-transmission-time": time, "paypal-transmission-sig": signed(time) }
@@ -169,12 +169,12 @@ describe("PAYPAL, what the certificate is", () => {
     expect(verifyWith(pem, headers, { nowSeconds: Date.parse(time) / 1000 })).toBe(true)
   })
 
-  it("the leaf counts, in front of the others", () => {
+  it("PayPal verification uses the first certificate of a chain", () => {
     expect(verifyWith(pem + fixture("sns.pem"))).toBe(true)
     expect(verifyWith(fixture("sns.pem") + pem)).toBe(false)
   })
 
-  it("takes a new certificate when it is there", () => {
+  it("PayPal verification uses a new certificate as soon as it is there", () => {
     let current = fixture("paypal-website.pem")
     const check = checkOf("PAYPAL", { webhook_id: webhookId }, () => current)
     const request = inbound({ body: vector.body, headers: good })

@@ -30,11 +30,11 @@ const verifyWith = (
     })
   )
 
-describe("SENDGRID, the published vector", () => {
+describe("SENDGRID published vector", () => {
   const { body, key, signature, timestamp } = published
   const at = Number(timestamp)
 
-  it("verifies, with the key in base64, as PEM, and as PEM in one line", () => {
+  it("The published SendGrid vector is verified with the key in base64, as PEM, and as PEM in one line", () => {
     const pem = `-----BEGIN PUBLIC KEY-----\n${key.slice(0, 64)}\n${key.slice(64)}\n-----END PUBLIC KEY-----\n`
     for (const form of [
       key,
@@ -48,7 +48,7 @@ describe("SENDGRID, the published vector", () => {
     }
   })
 
-  it("is refused when anything of it changes", () => {
+  it("The published SendGrid vector is refused when any part of it changes", () => {
     const foreign =
       "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEqTxd43gyp8IOEto2LdIfjRQrIbsd4SXZkLW6jDutdhXSJCWHw8REntlo7aNDthvj+y7GjUuFDb/R1NGe1OPzpA=="
     expect(verifyWith(foreign, timestamp, signature, body, at)).toBe(false)
@@ -76,7 +76,7 @@ describe("SENDGRID", () => {
     return sign("sha256", content, { key: privateKey, dsaEncoding }).toString("base64")
   }
 
-  it("agrees with the official library", () => {
+  it("SendGrid verification agrees with the official library", () => {
     const oracle = new EventWebhook()
     const official = oracle.convertPublicKeyToECDSA(key)
     const timestamp = String(now)
@@ -89,13 +89,13 @@ describe("SENDGRID", () => {
     }
   })
 
-  it("verifies bytes that are no text, and no other encoding of the signature", () => {
+  it("SendGrid verification accepts bytes that are not text, and refuses another encoding of the signature", () => {
     const body = new Uint8Array([0xff, 0x00, 0xfe])
     expect(verifyWith(key, String(now), signed(String(now), body), body)).toBe(true)
     expect(verifyWith(key, String(now), signed(String(now), body, "ieee-p1363"), body)).toBe(false)
   })
 
-  it("takes a day of retries, and nothing from the future", () => {
+  it("SendGrid verification accepts retries for a day, and no timestamps from the future", () => {
     const day = 86_400
     for (const [offset, expected] of [
       [-day - 300, true],
@@ -108,7 +108,7 @@ describe("SENDGRID", () => {
     }
   })
 
-  it("takes no key of another kind, and no private one", () => {
+  it("SendGrid settings refuse private keys and keys of another kind", () => {
     const spki = (key: KeyObject) => key.export({ type: "spki", format: "pem" })
     for (const wrong of [
       "",

@@ -24,18 +24,18 @@ const verifyWith = (
     })
   )
 
-describe("AWS_SNS, messages that AWS has signed", () => {
+describe("AWS_SNS messages signed by AWS", () => {
   for (const written of awsMessages) {
     const message = JSON.parse(written)
     const at = Date.parse(message.Timestamp) / 1000
 
-    it(`version ${message.SignatureVersion} verifies`, () => {
+    it(`An SNS message of signature version ${message.SignatureVersion} is verified`, () => {
       expect(verifyWith(undefined, written, {}, at)).toStrictEqual({ certificateUrl: message.SigningCertURL })
       expect(verifyWith(awsCertificate, written, {}, at)).toBe(true)
       expect(verifyWith(awsCertificate, written, { topic_arn: message.TopicArn }, at)).toBe(true)
     })
 
-    it(`version ${message.SignatureVersion} is refused when a signed field changes`, () => {
+    it(`An SNS message of signature version ${message.SignatureVersion} is refused when a signed field changes`, () => {
       for (const name of ["Message", "MessageId", "Timestamp", "TopicArn", "Signature", "Type"]) {
         for (const value of [changed(message[name]), "", undefined, null, 1, [message[name]]]) {
           expect(verifyWith(awsCertificate, { ...message, [name]: value }, {}, at), `${name} ${String(value)}`).toBe(
@@ -49,7 +49,7 @@ describe("AWS_SNS, messages that AWS has signed", () => {
       }
     })
 
-    it(`version ${message.SignatureVersion} is refused from another topic and with an expired certificate`, () => {
+    it(`SNS version ${message.SignatureVersion} is refused from another topic and with an expired certificate`, () => {
       expect(verifyWith(awsCertificate, written, { topic_arn: `${message.TopicArn}2` }, at)).toBe(false)
       expect(verifyWith(awsCertificate, written, {}, Date.parse("2022-08-18T00:00:00Z") / 1000)).toBe(false)
       expect(verifyWith(awsCertificate, written, {}, Date.parse("2021-09-06T00:00:00Z") / 1000)).toBe(false)
@@ -112,9 +112,9 @@ const official = (message: Message): Promise<boolean> =>
     })
   })
 
-describe("AWS_SNS, against the validator of AWS", () => {
+describe("AWS_SNS messages and the validator of AWS", () => {
   for (const version of ["1", "2"] as const) {
-    it(`version ${version}`, async () => {
+    it(`SNS signature version ${version} is verified as the validator of AWS verifies it`, async () => {
       for (const message of [notification, { ...notification, Subject: "a subject" }, confirmation]) {
         const good = signed(message, version)
         expect(await official(good)).toBe(true)
@@ -133,7 +133,7 @@ describe("AWS_SNS, against the validator of AWS", () => {
     })
   }
 
-  it("its age is that of the publishing, which retries repeat: eight hours and five minutes", () => {
+  it("An SNS message may be eight hours and five minutes old, because retries keep its timestamp", () => {
     const at = Date.parse(notification.Timestamp) / 1000
     for (const message of [signed(notification), signed(confirmation)]) {
       for (const [seconds, expected] of [
@@ -154,14 +154,14 @@ describe("AWS_SNS, against the validator of AWS", () => {
     expect(verifyWith(undefined, signed(notification), {}, at + 86_400)).toBe(false)
   })
 
-  it("an UnsubscribeConfirmation is signed as the documentation says", () => {
+  it("An SNS UnsubscribeConfirmation is signed as the documentation says", () => {
     const good = signed({ ...confirmation, Type: "UnsubscribeConfirmation" })
     expect(verifyWith(pem, good)).toBe(true)
     expect(verifyWith(pem, { ...good, Token: "other" })).toBe(false)
     expect(verifyWith(pem, { ...good, Type: "SubscriptionConfirmation" })).toBe(false)
   })
 
-  it("a field that is not signed for this type may not pretend to be", () => {
+  it("An SNS message with a field that is not signed for its type is refused", () => {
     const good = signed(notification)
     expect(verifyWith(pem, { ...good, SubscribeURL: confirmation.SubscribeURL })).toBe(false)
     expect(verifyWith(pem, { ...good, Token: "t" })).toBe(false)
@@ -170,19 +170,19 @@ describe("AWS_SNS, against the validator of AWS", () => {
     ).toBe(true)
   })
 
-  it("refuses what is no message, such as raw delivery", () => {
+  it("SNS verification refuses bodies that are not SNS messages, such as raw delivery", () => {
     for (const body of ["", "{", "null", "[]", '"text"', "{}", '{"order":1}', JSON.stringify([signed(notification)])]) {
       expect(verifyWith(pem, body)).toBe(false)
     }
   })
 })
 
-describe("AWS_SNS, where the certificate is", () => {
+describe("AWS_SNS certificate URL", () => {
   const good = signed(notification)
   const file = "/SimpleNotificationService-7ff5318490ec183fbaddaa2a969abfda.pem"
 
   for (const host of ["us-east-1", "us-gov-west-1", "ap-southeast-7", "af-south-1", "cn-north-1"]) {
-    it(`asks ${host}`, () => {
+    it(`An SNS certificate is fetched from ${host}`, () => {
       const url = `https://sns.${host}.amazonaws.com${host.startsWith("cn") ? ".cn" : ""}${file}`
       expect(verifyWith(undefined, { ...good, SigningCertURL: url })).toStrictEqual({ certificateUrl: url })
     })
@@ -222,19 +222,19 @@ describe("AWS_SNS, where the certificate is", () => {
     undefined,
     [`https://sns.us-east-1.amazonaws.com${file}`]
   ]) {
-    it(`does not ask ${JSON.stringify(wrong)}`, () => {
+    it(`An SNS certificate is not fetched from ${JSON.stringify(wrong)}`, () => {
       expect(verifyWith(undefined, { ...good, SigningCertURL: wrong })).toBe(false)
       expect(verifyWith(pem, { ...good, SigningCertURL: wrong })).toBe(false)
     })
   }
 
-  it("refuses a certificate that is made out to another, or is none", () => {
+  it("SNS verification refuses a certificate that is issued to others or invalid", () => {
     expect(verifyWith(pem, good)).toBe(true)
     for (const name of ["sns-foreign", "paypal"]) expect(verifyWith(fixture(`${name}.pem`), good)).toBe(false)
     for (const wrong of ["", "<xml>", fixture("signer.key.pem")]) expect(verifyWith(wrong, good)).toBe(false)
   })
 
-  it("asks for no certificate when the message cannot be right anyway", () => {
+  it("SNS verification fetches no certificate for a message that cannot be valid", () => {
     expect(verifyWith(undefined, good, { topic_arn: `${topic}2` })).toBe(false)
     expect(verifyWith(undefined, { ...good, Signature: "" })).toBe(false)
     expect(verifyWith(undefined, { ...good, Signature: "not base64" })).toBe(false)
@@ -243,8 +243,8 @@ describe("AWS_SNS, where the certificate is", () => {
   })
 })
 
-describe("AWS_SNS, its settings", () => {
-  it("none is needed, and a topic is one", () => {
+describe("AWS_SNS settings", () => {
+  it("SNS settings require no member, and accept only a valid topic ARN", () => {
     expect(hasCheck("AWS_SNS", {})).toBe(true)
     for (const arn of [topic, `${topic}.fifo`, topic.replace("arn:aws:", "arn:aws-us-gov:")]) {
       expect(problemOf("AWS_SNS", "topic_arn", arn)).toBeNull()

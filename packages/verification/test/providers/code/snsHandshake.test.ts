@@ -20,7 +20,7 @@ describe("AWS_SNS SubscriptionConfirmation", () => {
     Timestamp: "2030-01-01T00:00:00.000Z"
   }
 
-  it("asks for the URL that confirms it, when the signature is right", () => {
+  it("An SNS SubscriptionConfirmation with a valid signature is confirmed by its URL", () => {
     expect(snsHandshake(post(message), {})).toStrictEqual({
       kind: "SubscriptionConfirmation",
       status: 200,
@@ -60,12 +60,12 @@ describe("AWS_SNS SubscriptionConfirmation", () => {
     undefined,
     [url()]
   ]) {
-    it(`does not fetch ${JSON.stringify(wrong)}`, () => {
+    it(`An SNS SubscriptionConfirmation does not fetch ${JSON.stringify(wrong)}`, () => {
       expect(snsHandshake(post({ ...message, SubscribeURL: wrong }), {})).toBe("refuse")
     })
   }
 
-  it("leaves notifications and the end of a subscription alone", () => {
+  it("The SNS handshake ignores notifications and the end of a subscription", () => {
     for (const Type of ["Notification", "UnsubscribeConfirmation", undefined, ["SubscriptionConfirmation"]]) {
       expect(snsHandshake(post({ ...message, Type }), {})).toBeNull()
     }

@@ -62,7 +62,7 @@ const headers = Arbitrary.array(header, { minLength: headerNames.length, maxLeng
 
 const certificates = [() => undefined, () => "no certificate", () => fixture("paypal.pem"), () => fixture("sns.pem")]
 
-describe("a request that nobody signed", () => {
+describe("Unsigned random requests", () => {
   for (const provider of codeProviders) {
     for (const type of provider.types) {
       const { verification } = provider
@@ -77,7 +77,7 @@ describe("a request that nobody signed", () => {
         provider.handshake?.(request, auths[type] ?? {})
       }
 
-      it.prop(`${type} refuses and does not throw`, { bytes, headers, members, url: Schema.String }, (sample) => {
+      it.prop(`Random ${type} requests are refused`, { bytes, headers, members, url: Schema.String }, (sample) => {
         const values = Object.fromEntries(headerNames.map((name, index) => [name, sample.headers[index]]))
         const url = `https://hooks.example/src_1?${sample.url}`
         const bodies = [

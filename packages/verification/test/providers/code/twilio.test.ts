@@ -30,12 +30,12 @@ const params = {
 }
 const body = encode(params)
 
-describe("TWILIO, the published example", () => {
-  it("verifies", () => {
+describe("TWILIO published example", () => {
+  it("The published Twilio example is verified", () => {
     expect(posted(url, body, published)).toBe(true)
   })
 
-  it("is refused when anything of it changes", () => {
+  it("The published Twilio example is refused when any part of it changes", () => {
     expect(posted(url, body.replace("1234&", "1235&"), published)).toBe(false)
     expect(posted(`${url}&baz=3`, body, published)).toBe(false)
     expect(posted(url.replace("mycompany", "mycompany2"), body, published)).toBe(false)
@@ -49,7 +49,7 @@ describe("TWILIO, the published example", () => {
     ).toBe(false)
   })
 
-  it("is refused with another spelling of the signature, and without one", () => {
+  it("The published Twilio example is refused with another spelling of the signature or without one", () => {
     expect(posted(url, body, Buffer.from(published, "base64").toString("hex"))).toBe(false)
     expect(posted(url, body, published.slice(0, -1))).toBe(false)
     expect(posted(url, body, ` ${published}`)).toBe(false)
@@ -58,7 +58,7 @@ describe("TWILIO, the published example", () => {
     expect(posted(url, body, [published, published])).toBe(false)
   })
 
-  it("a body that is no form is not covered by the signature", () => {
+  it("Twilio verification refuses a body that is not a form unless its digest is in the URL", () => {
     const headers = { "x-twilio-signature": getExpectedTwilioSignature(token, url, {}) }
     expect(check(inbound({ url, headers }))).toBe(true)
     expect(check(inbound({ url, headers, body: "{}" }))).toBe(false)
@@ -66,19 +66,19 @@ describe("TWILIO, the published example", () => {
     expect(check(inbound({ url, headers: { ...headers, ...form }, body: new Uint8Array([0xff]) }))).toBe(false)
   })
 
-  it("bytes that are no text are not read as some other text", () => {
+  it("Twilio verification does not read invalid UTF-8 as other text", () => {
     const headers = { ...form, "x-twilio-signature": getExpectedTwilioSignature(token, url, { Body: "\ufffd" }) }
     expect(check(inbound({ url, headers, body: "Body=\ufffd" }))).toBe(true)
     expect(check(inbound({ url, headers, body: Buffer.from("Body=\u00ff", "latin1") }))).toBe(false)
   })
 
-  it("has no check without a token", () => {
+  it("Twilio requests are not verified without a token", () => {
     expect(hasCheck("TWILIO", {})).toBe(false)
     expect(hasCheck("TWILIO", { webhook_secret_key: "" })).toBe(false)
   })
 })
 
-describe("TWILIO, signed by the official library", () => {
+describe("TWILIO signatures of the official library", () => {
   const cases: ReadonlyArray<readonly [string, Params]> = [
     ["https://hooks.example/src_1", {}],
     ["https://hooks.example/src_1", { Body: "Grüße & mehr=1\n", a: "", Z: "last", "": "unnamed" }],
@@ -87,7 +87,7 @@ describe("TWILIO, signed by the official library", () => {
     ["https://[::1]:8443/src_1", { A: "1" }]
   ]
   for (const [url, params] of cases) {
-    it(`${url} ${JSON.stringify(params)}`, () => {
+    it(`A Twilio signature of the official library is verified for ${url} ${JSON.stringify(params)}`, () => {
       const signature = getExpectedTwilioSignature(token, url, params)
       expect(validateRequest(token, signature, url, params)).toBe(true)
       expect(posted(url, encode(params), signature)).toBe(true)
@@ -95,7 +95,7 @@ describe("TWILIO, signed by the official library", () => {
     })
   }
 
-  it("knows the URLs that the library knows, and no others", () => {
+  it("Twilio verification accepts the URL spellings that the library accepts, and no others", () => {
     const received = "https://hooks.example/src_1?q=it's&r=a+b%2Cc"
     const spellings = [
       received,
@@ -120,7 +120,7 @@ describe("TWILIO, signed by the official library", () => {
     expect(posted(withPort, "", getExpectedTwilioSignature(token, "https://hooks.example/src_1", {}))).toBe(true)
   })
 
-  it("a JSON body is covered by its digest in the URL", () => {
+  it("A JSON body from Twilio is covered by its digest in the URL", () => {
     const json = '{"MessageSid": "SM1", "text": "ü"}'
     const url = `https://hooks.example/src_1?bodySHA256=${getExpectedBodyHash(json)}`
     const signature = getExpectedTwilioSignature(token, url, {})
@@ -150,7 +150,7 @@ describe("TWILIO, signed by the official library", () => {
     ).toBe(false)
   })
 
-  it("a signature has no age", () => {
+  it("A Twilio signature does not expire", () => {
     expect(
       check(inbound({ url, body, nowSeconds: now * 2, headers: { ...form, "x-twilio-signature": published } }))
     ).toBe(true)

@@ -1,6 +1,7 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { type Headers, HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { RateLimiter, type Verdict } from "@tidegate/coordination/limits/RateLimiter"
+import { RateLimiter } from "@tidegate/coordination/limits/RateLimiter"
+import type { Verdict } from "@tidegate/coordination/limits/Limit"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { fail, type GatewayError, statusOf } from "@tidegate/model/GatewayError"
 import { isProjectKey, type KeyInUse, type KeyReason } from "@tidegate/model/ProjectKey"

@@ -2,16 +2,17 @@ import { Cause, Clock, Context, Effect, Layer, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import { isTransient, JournalSql } from "./Database.ts"
 import { acceptCommit, type RequestRecord, storedLookup } from "./journal/AcceptStatement.ts"
-import { type AttemptRecord, attemptCommit } from "./journal/AttemptStatement.ts"
+import { type AttemptRecord, attemptCommit, type Recorded } from "./journal/AttemptStatement.ts"
 import { addingUp } from "./journal/Counting.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
-import { attemptTelemetry, committed, watchWaiting } from "./journal/JournalTelemetry.ts"
+import { attemptTelemetry, committed, type JournalStats, watchWaiting } from "./journal/JournalTelemetry.ts"
 import { markCommit, type MarkRecord } from "./journal/MarkStatement.ts"
 import { refusable } from "./journal/Refusable.ts"
 import { type Settlement, settling } from "./journal/Settling.ts"
 import { withPartitions } from "./retention/Partitions.ts"
 
 export type { Settlement, SettlementOutcome } from "./journal/Settling.ts"
+export type { Recorded } from "./journal/AttemptStatement.ts"
 export type { IgnoredEvent, RoutingJob, RequestRecord, RoutedEvent, RoutedRun } from "./journal/AcceptStatement.ts"
 
 /**
@@ -20,12 +21,6 @@ export type { IgnoredEvent, RoutingJob, RequestRecord, RoutedEvent, RoutedRun } 
  * stored, and the sender has to repeat it. `failed`: the database refused it; logged with its cause.
  */
 export type Accepted = "committed" | "stale" | "unavailable" | "failed"
-
-/**
- * The result of an attempt: the event's state after it, or `superseded` when the event has progressed without it (another runner
- * has recorded this attempt number, or the event is gone).
- */
-export type Recorded = "PENDING" | "SUCCESSFUL" | "FAILED" | "CANCELLED" | "superseded"
 
 interface Acceptance {
   readonly record: RequestRecord
@@ -41,17 +36,6 @@ interface Attempt {
 
 interface Mark extends MarkRecord {
   readonly done: (marked: boolean) => void
-}
-
-export interface JournalStats {
-  readonly requests: number
-  readonly attempts: number
-  /** Statements sent to write them. */
-  readonly statements: number
-  /** Requests that are not answered yet. */
-  readonly waitingRequests: number
-  readonly waitingRequestBytes: number
-  readonly waitingAttempts: number
 }
 
 /** How long a request waits for a database that does not answer before its sender gets a 503. */

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
-import { ConsentStarted } from "@tidegate/entities/Destination/DestinationProtocol"
+import { ConsentStarted } from "@tidegate/model/Consent"
 import { editing } from "@tidegate/model/Permission"
 import { destination } from "@tidegate/resources/Destination"
 import { ApiErrors } from "../contract/ApiError.ts"
@@ -10,11 +10,6 @@ import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Lists from "../contract/Lists.ts"
 import * as Parameters from "../contract/Parameters.ts"
-
-const Started = ConsentStarted.annotate({
-  identifier: "ConsentStarted",
-  description: "Somebody opens authorization_url in a browser before expires_at, and is led back to redirect_uri."
-})
 
 const Ended = Schema.Struct({
   authorized: Schema.Literal(true),
@@ -52,7 +47,7 @@ export class DestinationsApi extends groupOf(destination, { list: Lists.destinat
   HttpApiEndpoint.post("startConsent", "/destinations/:id/oauth/start", {
     params: Parameters.pathOf("destination"),
     query: Parameters.onlyTeam,
-    success: Started
+    success: ConsentStarted
   }).annotateMerge(
     operation({
       id: "startDestinationConsent",

@@ -6,9 +6,28 @@ import { shownOf } from "@tidegate/redaction/Redaction"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import { previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { runOf, StepReports } from "@tidegate/workflows/RunReport"
-import type { TrialResult } from "./DryRuns.ts"
+import type { Facts } from "@tidegate/workflows/Run"
+import type { Workflow } from "@tidegate/workflows/Workflow"
+import type { DueRun } from "@tidegate/storage/workflows/Runs"
+import type { Tried } from "./DryRun.ts"
 
 /** The answer to a test: made from the rows that a real run would have, in the shape of a run. */
+
+/** The result of a test, from which the answer is made. */
+export interface DryRunResult extends Tried {
+  readonly workflow: Workflow
+  readonly simulated: ReadonlySet<number>
+  /** The only step that was run; null: the whole workflow. */
+  readonly only: number | null
+  readonly about: { readonly id: string; readonly name: string; readonly version: number }
+  readonly run: DueRun
+  readonly facts: Facts
+  /** Whether its request was received by a source; otherwise it was written for the test. */
+  readonly received: boolean
+  /** `stored`: the workflow is a stored one. `asStored`: its graph is the stored one, too. */
+  readonly stored: boolean
+  readonly asStored: boolean
+}
 
 interface Previews {
   readonly input?: PayloadPreview
@@ -28,7 +47,7 @@ const notCaptured: PayloadPreview = {
 }
 
 export const reportOf = Effect.fnUntraced(function* (
-  { about, facts, only, received, run, simulated, state, transitions, workflow, ...result }: TrialResult,
+  { about, facts, only, received, run, simulated, state, transitions, workflow, ...result }: DryRunResult,
   { live, previews }: { readonly live: boolean; readonly previews: boolean }
 ): Effect.fn.Return<WorkflowTest> {
   const { edges, plan, steps, warnings } = workflow

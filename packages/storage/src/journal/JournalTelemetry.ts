@@ -1,8 +1,19 @@
 import { Clock, Effect } from "effect"
 import { type Commit, metrics } from "@tidegate/telemetry/Metrics"
 import { LineLimits, WideLines } from "@tidegate/telemetry/WideLines"
-import type { JournalStats, Recorded } from "../Journal.ts"
-import type { AttemptRecord } from "./AttemptStatement.ts"
+import type { AttemptRecord, Recorded } from "./AttemptStatement.ts"
+
+/** What the journal has done and holds. */
+export interface JournalStats {
+  readonly requests: number
+  readonly attempts: number
+  /** Statements sent to write them. */
+  readonly statements: number
+  /** Requests that are not answered yet. */
+  readonly waitingRequests: number
+  readonly waitingRequestBytes: number
+  readonly waitingAttempts: number
+}
 
 /** Counts the commits of one kind. */
 export const committed = (kind: Commit) => {

@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer"
 import { Context, Effect, Schema, type Scope, Semaphore, Stream } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { isJsonObject } from "@tidegate/json/ExactNumber"
+import { visitJson } from "@tidegate/json/VisitJson"
 import { GatheredBytes } from "@tidegate/runtime/GatheredBytes"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { bodyLimits, excessIn, type JsonLimits, parseJson, parsingJson } from "@tidegate/json/JsonText"
@@ -20,23 +21,27 @@ const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf
  * numbers beyond the range of a double, too deep nesting. When the body is not `stored`, its texts may be any.
  */
 const unstorable = (root: unknown, stored: boolean): { readonly path: string; readonly message: string } | null => {
-  const queue: Array<readonly [value: unknown, path: string, depth: number]> = [[root, "", 0]]
-  for (let at = queue.pop(); at !== undefined; at = queue.pop()) {
-    const [value, path, depth] = at
-    if (typeof value === "string") {
-      const message = stored ? unstorableText(value) : null
-      if (message !== null) return { path, message }
-    } else if (typeof value === "number") {
-      if (!Number.isFinite(value)) return { path, message: "is too large a number" }
-    } else if (typeof value === "object" && value !== null) {
-      if (depth === nestAtMost)
-        return { path: path.slice(0, 200), message: `is nested deeper than ${nestAtMost} levels` }
-      for (const [name, member] of Object.entries(value)) {
-        const message = !stored || Array.isArray(value) ? null : unstorableText(name)
-        if (message !== null) return { path, message: `has a member whose name ${message}` }
-        queue.push([member, path === "" ? name : `${path}.${name}`, depth + 1])
-      }
+  let fault: { readonly path: string; readonly message: string } | null = null
+  visitJson(root, (value, _, place) => {
+    const message = unstorableValue(value, place.level, stored)
+    if (message !== null) {
+      const path = place.path()
+      fault = { path: place.level === nestAtMost ? path.slice(0, longestPath) : path, message }
     }
+    return message === null
+  })
+  return fault
+}
+
+const unstorableValue = (value: unknown, level: number, stored: boolean): string | null => {
+  if (typeof value === "string") return stored ? unstorableText(value) : null
+  if (typeof value === "number") return Number.isFinite(value) ? null : "is too large a number"
+  if (typeof value !== "object" || value === null) return null
+  if (level === nestAtMost) return `is nested deeper than ${nestAtMost} levels`
+  if (!stored || Array.isArray(value)) return null
+  for (const name of Object.keys(value)) {
+    const message = unstorableText(name)
+    if (message !== null) return `has a member whose name ${message}`
   }
   return null
 }

@@ -4,7 +4,7 @@ import type { PayloadPreview } from "@tidegate/model/WorkflowRun"
 import type { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { shownOf } from "@tidegate/redaction/Redaction"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
-import { previewOf, previewsIn } from "@tidegate/workflows/Preview"
+import { noPreview, previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { runOf, StepReports } from "@tidegate/workflows/RunReport"
 import type { Facts } from "@tidegate/workflows/Run"
 import type { Workflow } from "@tidegate/workflows/Workflow"
@@ -34,17 +34,7 @@ interface Previews {
   readonly output?: PayloadPreview
 }
 
-const notCaptured: PayloadPreview = {
-  available: false,
-  redacted: false,
-  truncated: false,
-  content_type: null,
-  size_bytes: null,
-  sha256: null,
-  preview: null,
-  redacted_paths: [],
-  reason: "not_captured"
-}
+const notCaptured = noPreview("not_captured")
 
 export const reportOf = Effect.fnUntraced(function* (
   { about, facts, only, received, run, simulated, state, transitions, workflow, ...result }: DryRunResult,

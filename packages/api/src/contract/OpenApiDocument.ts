@@ -2,6 +2,7 @@ import { OpenApi } from "effect/http-api"
 import { resolveMarks } from "@tidegate/resources/DescribedAs"
 import { ids } from "./Examples.ts"
 import { andFailures, anyParametersMark } from "./Operation.ts"
+import { shareFailures } from "./SharedResponses.ts"
 import { IngressApi } from "../ingress/IngressApi.ts"
 
 type Specification = OpenApi.OpenAPISpec
@@ -174,7 +175,7 @@ const mapPaths = (paths: Specification["paths"], change: (path: PathItem) => obj
 
 /**
  * The document as generated from the contract, completed with what the generator cannot express: the ingress URLs, the header
- * that every call may have, and the resolved marks.
+ * that every call may have, and the resolved marks. Failures are shared by the operations.
  */
 export const completeDocument = (generated: Specification): object => {
   const ingress = OpenApi.fromApi(IngressApi)
@@ -200,5 +201,5 @@ export const completeDocument = (generated: Specification): object => {
     }
   }) as Specification
   const document = JSON.parse(JSON.stringify(withoutAliases(resolved)), describeNullable) as Specification
-  return { ...document, paths: mapPaths(document.paths, describeParameters) }
+  return shareFailures({ ...document, paths: mapPaths(document.paths, describeParameters) as Specification["paths"] })
 }

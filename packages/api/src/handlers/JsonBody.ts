@@ -12,7 +12,7 @@ import { Handling, judgeMembers } from "../strict/Handling.ts"
 import { type Found, longestPath, maxFaults } from "../strict/Unknown.ts"
 
 /** Deeper than any of our bodies. Code that walks a value must not exhaust the stack. */
-const nestAtMost = 64
+const maxLevels = 64
 
 const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i
 
@@ -26,7 +26,7 @@ const unstorable = (root: unknown, stored: boolean): { readonly path: string; re
     const message = unstorableValue(value, place.level, stored)
     if (message !== null) {
       const path = place.path()
-      fault = { path: place.level === nestAtMost ? path.slice(0, longestPath) : path, message }
+      fault = { path: place.level === maxLevels ? path.slice(0, longestPath) : path, message }
     }
     return message === null
   })
@@ -37,7 +37,7 @@ const unstorableValue = (value: unknown, level: number, stored: boolean): string
   if (typeof value === "string") return stored ? unstorableText(value) : null
   if (typeof value === "number") return Number.isFinite(value) ? null : "is too large a number"
   if (typeof value !== "object" || value === null) return null
-  if (level === nestAtMost) return `is nested deeper than ${nestAtMost} levels`
+  if (level === maxLevels) return `is nested deeper than ${maxLevels} levels`
   if (!stored || Array.isArray(value)) return null
   for (const name of Object.keys(value)) {
     const message = unstorableText(name)
@@ -66,7 +66,7 @@ const largeBodies = Semaphore.makeUnsafe(8)
  * A permit for a large body, held until its call is answered: such bodies are held as a whole, so their number is limited. Fails
  * closed when none becomes free: the call may be repeated, and further bodies would exhaust memory.
  */
-const room: Effect.Effect<void, GatewayError, Scope.Scope> = Effect.acquireRelease(
+const permit: Effect.Effect<void, GatewayError, Scope.Scope> = Effect.acquireRelease(
   largeBodies.take(1),
   () => largeBodies.release(1),
   { interruptible: true }
@@ -90,7 +90,7 @@ export const wholeBody = Effect.fnUntraced(function* (
   if (Number(request.headers["content-length"] ?? 0) > largest) return yield* tooLarge(largest)
   const given = yield* GivenBody
   if (given !== null) return given.length > largest ? yield* tooLarge(largest) : given
-  if (Number(request.headers["content-length"] ?? largest) > maxControlBody) yield* room
+  if (Number(request.headers["content-length"] ?? largest) > maxControlBody) yield* permit
   return yield* readBytes(request, largest)
 })
 
@@ -114,7 +114,7 @@ export const readWritten = Effect.fnUntraced(function* (
     return yield* fail("UNSUPPORTED_CONTENT_TYPE", "the body has to be JSON (content-type application/json)")
   }
   if (request.headers["content-encoding"] !== undefined && request.headers["content-encoding"] !== "identity") {
-    return yield* fail("UNSUPPORTED_CONTENT_TYPE", "compressed bodies are not taken")
+    return yield* fail("UNSUPPORTED_CONTENT_TYPE", "compressed bodies are not accepted")
   }
   const bytes = yield* wholeBody(request, largest)
   if (bytes.length === 0) return yield* fail("INVALID_JSON", "the body is empty; a JSON object is needed")

@@ -95,8 +95,8 @@ const apiKey = mode({
   key: "api_key",
   fields: [
     field("api_key", "API key", "secret"),
-    field("name", "Name", "text", false, "Of the header or the parameter; x-api-key unless told"),
-    field("in", "Where", "text", false, "header (unless told) or query")
+    field("name", "Name", "text", false, "The name of the header or the parameter. Default: x-api-key"),
+    field("in", "Where", "text", false, "header (the default) or query")
   ],
   schemas: {
     api_key: ascii(HeaderSecret),

@@ -28,11 +28,14 @@ class Holder implements Place {
     this.position = (this.names ?? (values as ReadonlyArray<unknown>)).length
   }
 
+  /** The name or index of the visited value. */
+  get step(): string | number {
+    return this.names?.[this.position] ?? this.position
+  }
+
   path(): string {
-    const steps: Array<string | number> = []
-    for (let holder: Holder | null = this; holder !== null; holder = holder.around) {
-      steps.push(holder.names?.[holder.position] ?? holder.position)
-    }
+    const steps = [this.step]
+    for (let { around } = this; around !== null; around = around.around) steps.push(around.step)
     return steps.toReversed().join(".")
   }
 }

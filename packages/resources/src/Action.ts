@@ -70,7 +70,7 @@ const Inputs = Schema.JsonObject.annotate({
 const limit = "must be a whole number from 1 to 1000000, or null"
 
 const config = {
-  auth_mode: setting(Key.annotate({ description: "One of the provider's; its first unless told" })),
+  auth_mode: setting(Key.annotate({ description: "One of the provider's modes. Default: its first" })),
   provider_account_id: setting(
     Schema.String.annotate({ description: "Null: there are no provider accounts yet" }).check(
       Schema.makeFilter(() => "must be null: there are no provider accounts yet", { toJsonSchema: () => ({ not: {} }) })
@@ -85,7 +85,7 @@ const config = {
   ),
   inputs: setting(Inputs),
   rate_limit: setting(
-    Schema.Number.annotate({ message: limit, description: "Calls per `rate_limit_period`; null: no limit" }).check(
+    Schema.Number.annotate({ message: limit, description: "Calls per `rate_limit_period`. Null: no limit" }).check(
       Schema.isInt({ message: limit }).abort(),
       Schema.isBetween({ minimum: 1, maximum: 1_000_000 }, { message: limit })
     )
@@ -268,10 +268,10 @@ export const action = resource({
       description:
         "What there is to choose from, and what each takes: `GET /action-providers`. At most 1,000 in a team."
     },
-    upsert: { description: "What is left out stays as it is." },
+    upsert: { description: "Members that are left out keep their values." },
     update: {
       description:
-        "`inputs` and `credentials` are replaced whole, and what is left out stays. Runs that have begun go on with the inputs that were there; credentials are what they are by then.",
+        "`inputs` and `credentials` are replaced as a whole. Members that are left out keep their values. Started runs continue with the previous inputs, but use the current credentials.",
       answer: { ...record, config: { ...record.config, inputs: changed } }
     },
     disable: { description: "Steps that name it fail with RESOURCE_DISABLED. Repeating it changes nothing." },

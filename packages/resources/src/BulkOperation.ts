@@ -190,10 +190,10 @@ const describedOf = (of: BulkOf, identifier: string, description: string, exampl
     from: optional(
       Schema.String.annotate({
         description:
-          "Start of the window: ISO 8601, or now-<n><s|m|h|d>; unless told a day before its end, and with `all` none"
+          "Start of the window: ISO 8601, or now-<n><s|m|h|d>. Default: a day before the end; with `all` there is no start"
       })
     ),
-    to: optional(Schema.String.annotate({ description: "End of the window, at the latest now; now unless told" })),
+    to: optional(Schema.String.annotate({ description: "End of the window, at the latest now. Default: now" })),
     start: optional(Schema.String.annotate({ description: "Alias of from" })),
     end: optional(Schema.String.annotate({ description: "Alias of to" })),
     all: optional(
@@ -203,19 +203,19 @@ const describedOf = (of: BulkOf, identifier: string, description: string, exampl
     ),
     confirm: optional(
       Schema.Boolean.annotate({
-        description: "false: a plan is made, to be looked at, and begins when it is told to run; else it runs at once"
+        description: "false: the operation plans, and waits for its confirmation. true: it runs at once"
       })
     ),
     rate: optional(
       Schema.Int.check(Schema.isBetween(rateBounds)).annotate({
-        description: "Targets a second at the most; as many as live traffic leaves unless told"
+        description: "Maximum targets per second. Default: as many as live traffic allows"
       })
     ),
     ...(of === "events"
       ? {
           action: optional(
             Schema.Literals(actions).annotate({
-              description: "retry, unless told; or cancel: of events that wait"
+              description: "retry (the default), or cancel, for events that wait"
             })
           )
         }

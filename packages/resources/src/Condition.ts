@@ -47,13 +47,13 @@ export const Condition: Schema.Codec<Schema.Json> = Schema.Json.pipe(
 ).annotate({
   identifier: "Condition",
   description:
-    "What a value has to meet: a plain value (equality), a list (each item is met by some element), or an object of fields and operators."
+    "The condition on a value: a plain value (equality), a list (some element matches each item), or an object of fields and operators."
 })
 
 /** The same for a text: the path or the method. */
 export const TextCondition: Schema.Codec<Schema.Json> = Schema.Json.pipe(
   describedAs(Schema.Union([Schema.String, Operators]))
-).annotate({ identifier: "TextCondition", description: "What a text has to meet: a text to equal, or operators." })
+).annotate({ identifier: "TextCondition", description: "The condition on a text: an equal text, or operators." })
 
 /** The same for headers or a query: an object by name. */
 export const NamedCondition: Schema.Codec<Schema.Json> = Schema.Json.pipe(

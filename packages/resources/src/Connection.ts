@@ -216,7 +216,7 @@ export const connection = resource({
       description: "The connection that is selected is updated in part; when there is none, it is created."
     },
     retrieve: { description: "With its source and its destination in full." },
-    update: { description: "What is given is merged into the connection; `rules` are replaced whole." },
+    update: { description: "Members in the body are merged into the connection. `rules` are replaced as a whole." },
     pause: {
       summary: "Hold what a connection delivers",
       description: "Its events wait in HOLD until it is unpaused. Repeating it changes nothing."

@@ -259,13 +259,13 @@ export const destination = resource({
     create: {
       description: "Where the URL leads is checked with every delivery; private networks are refused unless allowed."
     },
-    upsert: { description: "What is left out stays as it is; secrets may be given masked." },
+    upsert: { description: "Members that are left out keep their values. Secrets may be sent masked." },
     retrieve: { description: "Secrets are masked." },
     update: {
-      description: "What is given is merged into the destination; `auth` is replaced whole.",
+      description: "Members in the body are merged into the destination. `auth` is replaced as a whole.",
       answer: { ...example.record, config: { ...example.record.config, rate_limit: 5 } }
     },
-    replace: { description: "What is left out has its default; secrets may be given masked." },
+    replace: { description: "Members that are left out get their defaults. Secrets may be sent masked." },
     disable: {
       description:
         "What waits for it is cancelled, and its connections route nothing to it. Repeating it changes nothing."

@@ -177,7 +177,7 @@ const asked = {
 /** Conditions for the document; `compileFilter` validates what is written. */
 export const Conditions = Schema.Struct(asked).annotate({
   identifier: "FilterConditions",
-  description: "What a request has to meet: all that is given, and something has to be.",
+  description: "The conditions on a request. All of them must match, and at least one is required.",
   examples: [conditions]
 })
 

@@ -113,7 +113,7 @@ export function* tried(
 }
 
 const target = (what: string) =>
-  Schema.NullOr(Schema.Boolean).annotate({ description: `Whether ${what} is as asked; null: it is not asked about` })
+  Schema.NullOr(Schema.Boolean).annotate({ description: `Whether ${what} matches. Null: there is no condition on it` })
 
 /** The answer of a test. */
 export const FilterTest = Schema.Struct({

@@ -126,7 +126,7 @@ const ReplayRequest = Schema.Struct({
     Schema.Array(Schema.String)
       .check(Schema.isMinLength(1), Schema.isMaxLength(maxConnections))
       .annotate({
-        description: "The connections that it goes to; all of the source unless told",
+        description: "The connections to which the request is routed. Default: all of the source",
         examples: [[ids.connection]]
       })
   )

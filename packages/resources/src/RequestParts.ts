@@ -73,12 +73,12 @@ export const ShownRequestSample = Schema.Struct({
   ),
   path: optional(
     Schema.String.check(Schema.isPattern(/^\//u), Characters.upTo(longestPath)).annotate({
-      description: "/ unless told"
+      description: "Default: /"
     })
   ),
   method: optional(
     Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]).annotate({
-      description: "POST unless told"
+      description: "Default: POST"
     })
   )
 }).annotate({ identifier: "RequestSample" })

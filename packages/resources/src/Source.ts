@@ -236,7 +236,8 @@ export const source = resource({
     },
     retrieve: { description: "Secrets are masked." },
     update: {
-      description: "What is given is merged into the source; `auth`, `custom_response` and `proxy` are replaced whole."
+      description:
+        "Members in the body are merged into the source. `auth`, `custom_response` and `proxy` are replaced as a whole."
     },
     disable: {
       summary: "Disable a source and its connections",
@@ -249,7 +250,8 @@ export const source = resource({
     },
     delete: {
       summary: "Delete a source and its connections",
-      description: "Its URL answers 404 from then on. Its requests and events are kept until retention takes them."
+      description:
+        "The source's URL returns 404 from then on. Its requests and events are kept until retention deletes them."
     }
   },
   record: SourceRecord,

@@ -29,11 +29,11 @@ export const templateUseExample = {
 } as const
 
 export const TemplateUse = Schema.Struct({
-  name: setting(Name.annotate({ description: "The template's own unless told; unique in the team" })),
+  name: setting(Name.annotate({ description: "Unique in the team. Default: the template's name" })),
   source_id: setting(Id.annotate({ description: "The source that starts its runs; it can be given one later" })),
   bindings: setting(
     Schema.Record(Schema.String, Schema.String).annotate({
-      description: "What the template has to be given, by the keys of its `required_connections`"
+      description: "The template's bindings, by the keys of its `required_connections`"
     })
   )
 }).annotate({ identifier: "WorkflowTemplateUse", examples: [templateUseExample] })

@@ -28,7 +28,7 @@ const parts = (what: string, most: number, described: Schema.Top) =>
     .pipe(describedAs(described))
     .annotate({ description: `The ${what}, as a whole; at most ${most}` })
 
-const Status = OneOf(WorkflowStatus.literals).annotate({ description: "`active` unless told" })
+const Status = OneOf(WorkflowStatus.literals).annotate({ description: "Default: `active`" })
 
 const settings = {
   description: optional(DescriptionUpTo(4_000)),
@@ -155,11 +155,11 @@ export const workflow = resource({
       description:
         "All that is wrong with its graph is answered at once. Members that a step's output does not have are taken, with `warnings`. At most 1,000 in a team."
     },
-    upsert: { description: "What is left out stays as it is." },
+    upsert: { description: "Members that are left out keep their values." },
     retrieve: { description: "With its steps and edges, and whether it can run." },
     update: {
       description:
-        "Steps, or edges, that are given replace all that were there. A change makes a new version; runs that have begun end by theirs. Without a change the version stays."
+        "Steps and edges in the body replace all stored ones. A change creates a new version. Started runs finish with their own version. Without a change the version stays."
     },
     delete: { description: "With its runs; those under way begin no further step. Its source stays." }
   },

@@ -84,7 +84,7 @@ export const WorkflowAggregate = Schema.Struct({
   created: Schema.Struct({ workflow: Schema.Boolean, source: Schema.Boolean, actions: Schema.Array(Schema.String) }),
   warnings: Schema.optionalKey(
     Schema.Array(Warning).annotate({
-      description: "What is left open of the workflow, and of a source that was made, where there is something"
+      description: "Warnings about the workflow and a created source. Absent if there are none"
     })
   )
 }).annotate({ identifier: "WorkflowAggregate" })

@@ -60,7 +60,7 @@ const members = {
   mode: setting(
     Schema.Literals(trialModes).annotate({
       description:
-        "`dry_run`, unless told: nothing leaves the installation. `live`: actions and destinations are really called; only owners of the team may"
+        "`dry_run` (the default): nothing leaves the installation. `live`: actions and destinations are called. Only owners of the team may do this"
     })
   ),
   trigger: setting(ShownRequestSample),
@@ -72,7 +72,7 @@ const members = {
     Schema.Record(
       Schema.String,
       Schema.Struct({ output: Schema.optionalKey(Schema.Json), error: Schema.optionalKey(Schema.NullOr(MockError)) })
-    ).annotate({ description: "What steps come to, by their ids: an output, or an error" })
+    ).annotate({ description: "The results of steps by their ids: an output, or an error" })
   ),
   context: setting(
     Schema.Struct({
@@ -81,7 +81,9 @@ const members = {
       description: "Another place for mocks: `steps` as a run's context has it"
     })
   ),
-  include_previews: setting(flag.annotate({ description: "With what each step was given and gave; true unless told" }))
+  include_previews: setting(
+    flag.annotate({ description: "Whether the answer has the inputs and outputs of each step. Default: true" })
+  )
 }
 const graph = (described: Schema.Top, what: string) =>
   setting(Schema.Array(Schema.Json).pipe(describedAs(described)).annotate({ description: what }))

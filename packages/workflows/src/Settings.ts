@@ -13,17 +13,17 @@ const StepRetry = Schema.Struct({
   strategy: Schema.optionalKey(Schema.Literals(["linear", "exponential"])),
   interval: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 86_400_000 })).annotate({
-      description: "Milliseconds to the first retry; 60000 unless told"
+      description: "Milliseconds to the first retry. Default: 60000"
     })
   ),
   count: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10 })).annotate({
-      description: "Retries after the first attempt; 5 unless told"
+      description: "Retries after the first attempt. Default: 5"
     })
   ),
   max_interval: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 86_400_000 })).annotate({
-      description: "Milliseconds that a wait is long at the most; a day unless told"
+      description: "Maximum milliseconds of a wait. Default: a day"
     })
   ),
   jitter: Schema.optionalKey(Schema.Literals(["none", "full"])),
@@ -43,7 +43,7 @@ export type OnError = (typeof onErrorValues)[number]
 export const commonSettings = {
   timeout_ms: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 120_000 })).annotate({
-      description: "Milliseconds that an attempt may take; 30000 unless told"
+      description: "Time limit of an attempt in milliseconds. Default: 30000"
     })
   ),
   retry: Schema.optionalKey(Schema.NullOr(StepRetry)),

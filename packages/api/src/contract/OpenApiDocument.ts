@@ -201,5 +201,5 @@ export const completeDocument = (generated: Specification): object => {
     }
   }) as Specification
   const document = JSON.parse(JSON.stringify(withoutAliases(resolved)), describeNullable) as Specification
-  return shareFailures({ ...document, paths: mapPaths(document.paths, describeParameters) as Specification["paths"] })
+  return shareFailures({ ...document, paths: mapPaths(document.paths, describeParameters) })
 }

@@ -96,16 +96,16 @@ const DelayRule = Schema.Struct({
 
 const RetryRule = Schema.Struct({
   type: Schema.Literal("retry"),
-  strategy: optional(Schema.Literals(["linear", "exponential"]).annotate({ description: "exponential unless told" })),
+  strategy: optional(Schema.Literals(["linear", "exponential"]).annotate({ description: "Default: exponential" })),
   count: optional(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 50 })).annotate({
-      description: "Retries after the first attempt; 5 unless told"
+      description: "Retries after the first attempt. Default: 5"
     })
   ),
   interval: optional(
     Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 604_800_000 })).annotate({
       description:
-        "Milliseconds to the first retry; with `exponential` each wait is twice the one before. 60000 unless told"
+        "Milliseconds to the first retry. With `exponential` each wait is twice the previous one. Default: 60000"
     })
   ),
   response_status_codes: optional(

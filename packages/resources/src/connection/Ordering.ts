@@ -30,7 +30,7 @@ export const OrderingWrite = Schema.NullOr(
 ).annotate({
   message: "must be an object with a key, or null",
   description:
-    "Events with the same value at `key` are delivered one at a time, in the order in which they came; null: in any order"
+    "Events with the same value at `key` are delivered one at a time, in the order in which they arrived. Null: in any order"
 })
 
 /** The ordering that is stored. */

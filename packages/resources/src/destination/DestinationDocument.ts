@@ -89,7 +89,7 @@ const writeOf = (row: Connector): Schema.Top => {
   return Schema.Struct({
     name: Name,
     description: optional(Description),
-    type: isDefault ? optional(type.annotate({ description: `${row.type} unless told` })) : type,
+    type: isDefault ? optional(type.annotate({ description: `Default: ${row.type}` })) : type,
     config: Object.values(row.settings).some((one) => "needed" in one) ? config : setting(config)
   })
     .check(alsoBeside("config"))
@@ -151,7 +151,7 @@ export const DestinationPatch = Schema.Struct({
   .check(alsoBeside("config"))
   .annotate({
     identifier: "DestinationPatch",
-    description: "What is given is merged into what is there; auth is replaced whole.",
+    description: "Members in the body are merged into the stored ones. auth is replaced as a whole.",
     examples: [{ config: { rate_limit: 5 } } as never]
   }) as unknown as Schema.Codec<{
   readonly name?: string

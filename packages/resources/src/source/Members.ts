@@ -56,7 +56,7 @@ const highestRate = 1_000_000_000
 const rateMessage = `must be a whole number from 1 to ${highestRate}, or null`
 
 export const RateLimit = Schema.Number.annotate({
-  description: "Requests that are accepted per `rate_limit_period`; null: no limit"
+  description: "Requests that are accepted per `rate_limit_period`. Null: no limit"
 }).check(
   Schema.isInt({ message: rateMessage }).abort(),
   Schema.isBetween({ minimum: 1, maximum: highestRate }, { message: rateMessage })
@@ -101,7 +101,7 @@ export const settings = {
 
 export const members = {
   description: optional(Description),
-  status: optional(OneOf(["enabled", "disabled"]).annotate({ description: "enabled unless told" })),
+  status: optional(OneOf(["enabled", "disabled"]).annotate({ description: "Default: enabled" })),
   url: optional(
     Schema.NullOr(
       Schema.String.annotate({

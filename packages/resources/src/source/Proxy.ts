@@ -69,7 +69,9 @@ export const Proxy = Schema.NullOr(Schema.Struct(members))
   .annotate({ message: "must be an object or null" })
   .pipe(describedAs(Schema.Union([Shown, Empty, Schema.Null])))
 
-export const Mode = OneOf(["webhook", "proxy"]).annotate({ description: "webhook unless told, or proxy is enabled" })
+export const Mode = OneOf(["webhook", "proxy"]).annotate({
+  description: "Default: webhook, or proxy if `proxy` is enabled"
+})
 export type Mode = typeof Mode.Type
 
 interface Written {

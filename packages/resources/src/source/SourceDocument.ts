@@ -117,7 +117,7 @@ const ofNoProvider = Schema.String.check(
   Schema.isPattern(new RegExp(`^(?!(?:${providerTypes.join("|")})$)[A-Z][A-Z0-9_]{0,63}$`, "u"))
 ).annotate({
   description:
-    "WEBHOOK unless told. Any other name that is no provider's, and not nearly one; a vendor that the gateway does not know needs an auth_type"
+    "Default: WEBHOOK. Any other name is allowed if it is not similar to a provider's name. An unknown provider requires an auth_type"
 })
 
 const GenericWrite = Schema.Struct({
@@ -178,7 +178,8 @@ export const SourcePatch = Schema.Struct({
   .check(alsoBeside("config"))
   .annotate({
     identifier: "SourcePatch",
-    description: "What is given is merged into what is there; auth, custom_response and proxy are replaced whole.",
+    description:
+      "Members in the body are merged into the stored ones. auth, custom_response and proxy are replaced as a whole.",
     examples: [example.patch]
   })
 

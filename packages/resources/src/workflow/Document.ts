@@ -25,7 +25,7 @@ const InlineAction = Schema.Struct({
   provider_key: Schema.String.check(Characters.between(1, 96)),
   action_key: Schema.String.check(Characters.between(1, 96)),
   version: Schema.optionalKey(
-    Schema.String.check(Characters.between(1, 32)).annotate({ description: "1.0.0 unless told" })
+    Schema.String.check(Characters.between(1, 32)).annotate({ description: "Default: 1.0.0" })
   ),
   provider_account_id: setting(Schema.String.annotate({ description: "Null: there are no provider accounts yet" }))
 })
@@ -150,7 +150,7 @@ export const WorkflowStep = Schema.Union(stepKinds.map(stepOf), { mode: "oneOf" 
 }) as unknown as Schema.Codec<StepShown>
 
 const ofEdge = {
-  id: Schema.optionalKey(GraphId.annotate({ description: "Made of its place, unless told" })),
+  id: Schema.optionalKey(GraphId.annotate({ description: "By default it is made from the edge's position" })),
   target_step_id: Schema.String.annotate({ description: "The step that it leads to" }),
   target_port: Schema.optionalKey(Schema.Literal("in").annotate({ description: "in, the only one" })),
   mapping: setting(
@@ -159,7 +159,7 @@ const ofEdge = {
     })
   ),
   condition: Schema.optionalKey(
-    Schema.Json.annotate({ description: "What has to hold, beside its port: conditions like those of a filter" })
+    Schema.Json.annotate({ description: "Further conditions of the edge, like those of a filter" })
   ),
   position: Schema.optionalKey(Schema.Int.annotate({ description: "Its place among the edges of one port" }))
 }
@@ -184,7 +184,7 @@ export const WorkflowEdge = Schema.Union(
       source_port: setting(
         Schema.String.annotate({
           description:
-            "How the step is left: out, error, matched, or path_<key> of a branch, where it has to be told. Its first unless told"
+            "The port by which the step is left: out, error, matched, or path_<key> of a branch, for which it is required. Default: the step's first port"
         })
       ),
       ...ofEdge

@@ -39,12 +39,13 @@ async function typesOf(document) {
 function forClient(document) {
   const schemas = Object.entries(document.components.schemas)
   const codes = schemas.filter(isError).flatMap(([, { properties }]) => properties.code.enum ?? [])
+  const { responses: _, ...components } = document.components
   const paths = Object.entries(document.paths).filter(([path]) => !path.startsWith("/e/"))
   return {
     ...document,
     paths: Object.fromEntries(paths.map(([path, calls]) => [path, callsForClient(calls)])),
     components: {
-      ...document.components,
+      ...components,
       schemas: { ErrorBody: errorOf(codes), ...Object.fromEntries(schemas.filter((schema) => !isError(schema))) }
     }
   }

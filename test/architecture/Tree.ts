@@ -63,3 +63,23 @@ export const inWorkspace = (from: string): { readonly name: string; readonly mod
 /** Where a relative import leads to; null for any other. */
 export const target = ({ file, from }: Import): string | null =>
   from.startsWith(".") ? posix.join(dirname(file), from) : null
+
+const surfaces = new Map<string, Readonly<Record<string, unknown>>>()
+
+const surfaceOf = (name: string): Readonly<Record<string, unknown>> => {
+  const known = surfaces.get(name)
+  if (known !== undefined) return known
+  const { exports = {} } = JSON.parse(read(`packages/${name}/package.json`)) as { exports?: Record<string, unknown> }
+  surfaces.set(name, exports)
+  return exports
+}
+
+/** The source file that an import of this project's leads to; null for any other. */
+export const fileOf = (one: Import): string | null => {
+  const inner = inWorkspace(one.from)
+  if (inner === null) return target(one)
+  const exported = surfaceOf(inner.name)[`./${inner.module}`]
+  return typeof exported === "string"
+    ? posix.join("packages", inner.name, exported)
+    : `packages/${inner.name}/src/${inner.module}.ts`
+}

@@ -51,6 +51,11 @@ interface Answer {
   readonly content?: Readonly<Record<string, Media>>
 }
 
+/** An answer in the components of the document. */
+interface Shared {
+  readonly $ref: string
+}
+
 interface Spec {
   readonly operationId: string
   readonly tags: ReadonlyArray<string>
@@ -58,11 +63,12 @@ interface Spec {
   readonly description: string
   readonly parameters: ReadonlyArray<Parameter>
   readonly requestBody?: { readonly content: Readonly<Record<string, Media>> }
-  readonly responses: Readonly<Record<string, Answer>>
+  readonly responses: Readonly<Record<string, Answer | Shared>>
   readonly security: ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>>
 }
 
 export interface Operation extends Spec {
+  readonly responses: Readonly<Record<string, Answer>>
   readonly method: string
   readonly path: string
 }
@@ -70,24 +76,32 @@ export interface Operation extends Spec {
 interface Document {
   readonly tags: ReadonlyArray<{ readonly name: string; readonly description: string }>
   readonly paths: Readonly<Record<string, Readonly<Record<string, Spec>>>>
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>
+    readonly responses: Readonly<Record<string, Answer>>
+  }
 }
 
 export const document = OpenApi.fromApi(Api) as unknown as Document
+
+/** The name of the component that a reference points to. */
+export const nameOf = (ref: string): string => ref.split("/").at(-1)!
+
+const answerOf = (answer: Answer | Shared): Answer =>
+  "$ref" in answer ? document.components.responses[nameOf(answer.$ref)]! : answer
 
 const methods = ["get", "post", "put", "patch", "delete"]
 
 export const operations: ReadonlyArray<Operation> = Object.entries(document.paths).flatMap(([path, item]) =>
   methods.flatMap((method) => {
     const spec = item[method]
-    return spec === undefined ? [] : [{ ...spec, method: method.toUpperCase(), path }]
+    if (spec === undefined) return []
+    const responses = Object.entries(spec.responses).map(([status, answer]) => [status, answerOf(answer)] as const)
+    return [{ ...spec, responses: Object.fromEntries(responses), method: method.toUpperCase(), path }]
   })
 )
 
 export const schemas = document.components.schemas
-
-/** The name of the component that a reference points to. */
-export const nameOf = (ref: string): string => ref.split("/").at(-1)!
 
 /** The schema and the example of the body of a call. */
 export const bodyOf = ({ requestBody }: Operation): Media | undefined => requestBody?.content["application/json"]
@@ -101,8 +115,9 @@ export const successOf = ({ responses }: Operation): { readonly status: string; 
 const sorted = (named: object): object =>
   Object.fromEntries(Object.entries(named).toSorted(([left], [right]) => (left < right ? -1 : 1)))
 
-/** The text of `packages/client/openapi.json`. Paths and schemas are sorted by name, so a change of one moves no other. */
+/** The text of `packages/client/openapi.json`. Paths and components are sorted by name, so a change of one moves no other. */
 export const documentText = (): Promise<string> => {
-  const components = { ...document.components, schemas: sorted(schemas) }
+  const { responses } = document.components
+  const components = { ...document.components, schemas: sorted(schemas), responses: sorted(responses) }
   return formatted("openapi.json", JSON.stringify({ ...document, paths: sorted(document.paths), components }))
 }

@@ -136,7 +136,7 @@ const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
     Layer.provide(Layer.succeed(KeptDays, settings.retention)),
     Layer.provide(Layer.succeed(SenderDomains, settings.senderDomains)),
     Layer.provide(Layer.succeed(RateLimits, { perKey: settings.apiRateLimit, failedPerAddress: 60 })),
-    Layer.provide(Layer.succeed(PublicBins, { most: settings.publicBins })),
+    Layer.provide(Layer.succeed(PublicBins, { max: settings.publicBins })),
     Layer.provide(IngressLayers.layer)
   )
 

@@ -28,11 +28,11 @@ type Count = { -readonly [Name in keyof CountedDecisions]: CountedDecisions[Name
  */
 export class AuditCounts {
   private readonly counts = new Map<string, Count>()
-  private readonly most: number
+  private readonly max: number
   lost = 0
 
-  constructor(most: number) {
-    this.most = most
+  constructor(max: number) {
+    this.max = max
   }
 
   get size(): number {
@@ -46,7 +46,7 @@ export class AuditCounts {
     if (known !== undefined) {
       known.count++
       known.lastAt = Math.max(known.lastAt, nowMs)
-    } else if (this.counts.size >= this.most) {
+    } else if (this.counts.size >= this.max) {
       this.lost++
     } else {
       this.counts.set(kind, {
@@ -81,7 +81,7 @@ export class AuditCounts {
     const counts = new Map(counted.map(({ count, entry }) => [entry, count]))
     for (const [kind, count] of this.counts) {
       count.written = counts.get(count.entry) ?? count.written
-      const isOver = count.beganAt + windowMs <= nowMs || this.counts.size > this.most / 2
+      const isOver = count.beganAt + windowMs <= nowMs || this.counts.size > this.max / 2
       if (isOver && count.written === count.count) this.counts.delete(kind)
     }
   }

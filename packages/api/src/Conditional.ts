@@ -41,4 +41,6 @@ export const refusedCondition = ({
 }: HttpServerRequest.HttpServerRequest): GatewayError | null =>
   ifMatch === undefined || ifMatch.trim() === "*" || method === "GET" || method === "HEAD" || method === "OPTIONS"
     ? null
-    : invalid([{ path: "If-Match", message: "is not taken here; a workflow is saved against the version in its body" }])
+    : invalid([
+        { path: "If-Match", message: "is not supported here; a workflow is saved against the version in its body" }
+      ])

@@ -1,6 +1,7 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { type Headers, HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { RateLimiter, type Verdict } from "@tidegate/coordination/limits/RateLimiter"
+import { RateLimiter } from "@tidegate/coordination/limits/RateLimiter"
+import type { Verdict } from "@tidegate/coordination/limits/Limit"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { fail, type GatewayError, statusOf } from "@tidegate/model/GatewayError"
 import { isProjectKey, type KeyInUse, type KeyReason } from "@tidegate/model/ProjectKey"
@@ -21,12 +22,12 @@ const seconds = (ms: number): number => Math.ceil(ms / 1_000)
 
 /** The counted limits, by whose they are. */
 const spent = {
-  key: { what: "calls with this API key", told: "api_key", policy: "key" },
-  project_key: { what: "calls with this API key", told: "project_key", policy: "key" },
-  session: { what: "calls of this user", told: "session", policy: "session" },
-  address: { what: "calls without a valid credential from this address", told: "address", policy: "address" },
-  bin: { what: "reads of this bin", told: "bin", policy: "bin" },
-  maker: { what: "bins made from this address", told: "address", policy: "maker" }
+  key: { what: "calls with this API key", scope: "api_key", policy: "key" },
+  project_key: { what: "calls with this API key", scope: "project_key", policy: "key" },
+  session: { what: "calls of this user", scope: "session", policy: "session" },
+  address: { what: "calls without a valid credential from this address", scope: "address", policy: "address" },
+  bin: { what: "reads of this bin", scope: "bin", policy: "bin" },
+  maker: { what: "bins made from this address", scope: "address", policy: "maker" }
 } as const
 
 /** The token of `Authorization: Bearer <token>`; null: there is none. */
@@ -50,10 +51,10 @@ export const retryIn = (ms: number): number => Math.max(1, seconds(ms))
 
 /** Adds the remaining calls to the answer; fails when there are none. */
 export const spend = Effect.fnUntraced(function* (
-  scope: keyof typeof spent,
+  kind: keyof typeof spent,
   { allowed, limit, remaining, resetMs, retryMs, windowMs }: Verdict
 ): Effect.fn.Return<void, GatewayError, HttpServerRequest.HttpServerRequest> {
-  const { policy, told, what } = spent[scope]
+  const { policy, scope, what } = spent[kind]
   const headers = {
     "ratelimit-policy": `"${policy}";q=${limit};w=${windowMs / 1_000}`,
     ratelimit: `"${policy}";r=${remaining};t=${seconds(resetMs)}`,
@@ -72,7 +73,7 @@ export const spend = Effect.fnUntraced(function* (
       {
         retry_after_seconds: retry,
         limit,
-        scope: told
+        scope
       }
     )
   }
@@ -150,7 +151,7 @@ export class Credentials extends Context.Service<
         }
         if (sessionToken.test(credential)) {
           const signedIn = yield* read(findSession(credential))
-          if (signedIn === null) return yield* fail("SESSION_EXPIRED", "the session is over; sign in again")
+          if (signedIn === null) return yield* fail("SESSION_EXPIRED", "the session has ended; sign in again")
           return {
             kind: "session",
             signedIn,
@@ -168,17 +169,17 @@ export class Credentials extends Context.Service<
         yield* spend("address", yield* limiter.take(failures, yield* client))
       })
 
-      const told = (credential: string): Effect.Effect<string, GatewayError> =>
+      const callerOf = (credential: string): Effect.Effect<string, GatewayError> =>
         Effect.map(
           sessionToken.test(credential) ? read(findSession(credential)) : keyOf(credential),
           (found: unknown) => JSON.stringify(found)
         )
 
       const changes = Effect.fnUntraced(function* (credential: string) {
-        let last = Option.getOrNull(yield* Effect.option(told(credential)))
+        let last = Option.getOrNull(yield* Effect.option(callerOf(credential)))
         return Effect.gen(function* () {
           while (true) {
-            const now = Option.getOrNull(yield* Effect.option(told(credential)))
+            const now = Option.getOrNull(yield* Effect.option(callerOf(credential)))
             const isOther = now !== null && last !== null && now !== last
             last = now ?? last
             if (isOther) return

@@ -132,8 +132,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         const { as, name } = yield* script
         const { params } = yield* HttpRouter.RouteContext
-        if (params["script"] !== name)
-          return yield* Effect.die(fail("ROUTE_NOT_FOUND", "the page has another script now"))
+        if (params["script"] !== name) return yield* Effect.die(fail("ROUTE_NOT_FOUND", "the page has a new script"))
         const coding = codingFor(headers["accept-encoding"] ?? "")
         return HttpServerResponse.uint8Array(yield* Effect.promise(() => as(coding)), {
           contentType: "text/javascript; charset=utf-8",

@@ -73,7 +73,7 @@ export const onceByKey = Effect.gen(function* () {
   const storing = <A>(effect: Effect.Effect<A, GatewayError | SqlError.SqlError, Database | Secrets>) =>
     read(Effect.provideContext(effect, services))
 
-  const settle = (call: KeyedCall, begun: Begun, exit: Exit.Exit<HttpServerResponse.HttpServerResponse, unknown>) => {
+  const finish = (call: KeyedCall, begun: Begun, exit: Exit.Exit<HttpServerResponse.HttpServerResponse, unknown>) => {
     if (Exit.isSuccess(exit)) {
       const { status } = exit.value
       if (status < 300) return storing(keepAnswer(call, begun, status, textOf(exit.value)))
@@ -102,7 +102,7 @@ export const onceByKey = Effect.gen(function* () {
       Effect.provideService(GivenBody, body),
       // When the result cannot be stored, the call stays under way until its hold ends; then it is carried out again with the
       // same ids.
-      Effect.onExit((exit) => Effect.ignore(settle(call, begun, exit)))
+      Effect.onExit((exit) => Effect.ignore(finish(call, begun, exit)))
     )
     // It continues when its caller hangs up: a repetition has to get the result.
     return yield* Effect.flatMap(Effect.forkDetach(carriedOut), Fiber.join)

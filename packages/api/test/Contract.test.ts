@@ -121,7 +121,7 @@ describe("Described operations", () => {
         ...json({ $ref: "#/components/schemas/NotFoundError" })
       },
       429: {
-        description: "Too many calls; `Retry-After` says when to go on.",
+        description: "There were too many calls. `Retry-After` says when to try again.",
         headers: { "Retry-After": { description: "Seconds to wait", schema: { type: "integer", minimum: 0 } } },
         ...json({ $ref: "#/components/schemas/RateLimitedError" })
       }

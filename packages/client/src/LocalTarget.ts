@@ -1,4 +1,4 @@
-import type { Delivery } from "./Tunnel.ts"
+import type { Delivery } from "./Delivery.ts"
 
 /** The result of a delivery, as it is sent to the gateway. */
 export interface Answer {

@@ -4,12 +4,12 @@ import type { Message } from "@tidegate/model/Message"
 import {
   type Answer,
   type AttemptFacts,
-  type Failure,
   type HttpSender,
   type OutboundRequest,
   Refusal,
   type Verdict
 } from "./Connector.ts"
+import type { Failure } from "./Failure.ts"
 import { type Fill, filling, Unrenderable } from "./Rendering.ts"
 
 /** Calls of third-party APIs: templates make the request, and the body of the answer decides about success as well as the status. */

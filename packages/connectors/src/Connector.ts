@@ -15,6 +15,7 @@ import {
   type Settings,
   type SettingsOf
 } from "./Settings.ts"
+import type { Failure, SessionFailure } from "./Failure.ts"
 import type { SqlServers } from "./SqlServers.ts"
 
 /**
@@ -158,15 +159,6 @@ export interface Answer {
   readonly bodyTruncated: boolean
 }
 
-/** How an attempt failed. `final`: another attempt would fail in the same way. The message holds no secret. */
-export interface Failure {
-  readonly code: AttemptErrorCode
-  readonly message: string
-  readonly final: boolean
-  /** Seconds, if the target gives them in its body instead of `retry-after`. */
-  readonly retryAfter?: number
-}
-
 /** The meaning of an answer. */
 export type Verdict = "successful" | Failure
 
@@ -188,25 +180,6 @@ export interface LocalSender extends Requesting {
   readonly kind: "local"
   readonly answer: (request: OutboundRequest) => Answer
 }
-
-/**
- * A send over a session failed. `broken`: the session is not used again. `unsent`: the gateway itself had no free capacity for
- * seconds: this does not count as an attempt, and is repeated at once.
- */
-export class SessionFailure extends Data.TaggedError("SessionFailure")<
-  Failure & {
-    readonly broken: boolean
-    readonly unsent?: true
-  }
-> {}
-
-/** A send that `mayStart` or the gateway has cancelled. */
-export const cancelled = new SessionFailure({
-  code: "NETWORK_REQUEST_CANCELED",
-  message: "cancelled by the gateway",
-  final: false,
-  broken: false
-})
 
 export interface Session {
   /**

@@ -1,5 +1,6 @@
 import { answered, beginsAsObject, failed, judgeCall, proved, waiting } from "./Api.ts"
-import type { Answer, Failure, Verdict } from "./Connector.ts"
+import type { Answer, Verdict } from "./Connector.ts"
+import type { Failure } from "./Failure.ts"
 
 /** Error answers of Google's APIs. */
 

@@ -70,7 +70,7 @@ export const messenger = connector({
       "the text of the message"
     ),
     parse_mode: setting(
-      OneOf(["HTML", "MarkdownV2"]).annotate({ description: "How the text is marked up; null: not at all" }),
+      OneOf(["HTML", "MarkdownV2"]).annotate({ description: "The markup of the text. Null: none" }),
       null
     ),
     disable_link_previews: YesOrNo("Whether links are shown without a preview"),

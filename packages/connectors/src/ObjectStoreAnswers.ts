@@ -1,5 +1,6 @@
 import { judgeCall, proved, rejected } from "./Api.ts"
-import type { Answer, Failure, Verdict } from "./Connector.ts"
+import type { Answer, Verdict } from "./Connector.ts"
+import type { Failure } from "./Failure.ts"
 
 /** The meaning of object stores' answers: an XML document with an error code says more than the status. */
 

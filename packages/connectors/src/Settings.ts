@@ -122,7 +122,7 @@ export const concurrency = {
   max_concurrency: setting(
     Schema.Number.annotate({
       message: atOnce,
-      description: "Deliveries on the wire at once; null: found out by how the target answers"
+      description: "Maximum deliveries under way at once. Null: the gateway adapts it to the target's responses"
     }).check(
       Schema.isInt({ message: atOnce }).abort(),
       Schema.isBetween({ minimum: 1, maximum: 2_000 }, { message: atOnce })

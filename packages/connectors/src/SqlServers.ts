@@ -1,5 +1,5 @@
 import { Context, Data, type Effect, type Scope } from "effect"
-import type { SessionFailure } from "./Connector.ts"
+import type { SessionFailure } from "./Failure.ts"
 
 /** A table of an external PostgreSQL server, to which a destination writes. */
 export interface SqlTable {

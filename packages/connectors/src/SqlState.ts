@@ -1,5 +1,5 @@
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
-import { SessionFailure } from "./Connector.ts"
+import { SessionFailure } from "./Failure.ts"
 import type { SqlRefusal } from "./SqlServers.ts"
 
 /** The meaning of a PostgreSQL server's refusal for a delivery. */

@@ -1,5 +1,6 @@
 import { Effect, Layer, Schema } from "effect"
-import { type Answer, connector, type Session, type SessionFailure } from "@tidegate/connectors/Connector"
+import { type Answer, connector, type Session } from "@tidegate/connectors/Connector"
+import type { SessionFailure } from "@tidegate/connectors/Failure"
 import { needed, pacing, text } from "@tidegate/connectors/Settings"
 import { SqlServers } from "../src/SqlServers.ts"
 

@@ -5,7 +5,8 @@ import { noOwnRedis, noRedis, Redis } from "../../../test/support/Redis.ts"
 import { waitUntil } from "../../../test/support/Waiting.ts"
 import * as Coordination from "../src/Coordination.ts"
 import { Feed, longestMessage, type Received } from "../src/Feed.ts"
-import { type Limit, RateLimiter } from "../src/limits/RateLimiter.ts"
+import { RateLimiter } from "../src/limits/RateLimiter.ts"
+import type { Limit } from "../src/limits/Limit.ts"
 import { redisAddress } from "../src/RedisAddress.ts"
 
 type Process = Context.Context<RateLimiter | Feed | Coordination.RedisStatus>

@@ -6,7 +6,8 @@ import { noOwnRedis, Redis } from "../../../test/support/Redis.ts"
 import { waitUntil } from "../../../test/support/Waiting.ts"
 import * as Coordination from "../src/Coordination.ts"
 import { Feed, type Received } from "../src/Feed.ts"
-import { type Limit, RateLimiter } from "../src/limits/RateLimiter.ts"
+import { RateLimiter } from "../src/limits/RateLimiter.ts"
+import type { Limit } from "../src/limits/Limit.ts"
 import { redisAddress } from "../src/RedisAddress.ts"
 
 /** One that tests stop and freeze; each finds it at work. */

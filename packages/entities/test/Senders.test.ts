@@ -2,14 +2,8 @@ import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import {
-  type Connector,
-  connector,
-  type Failure,
-  judgeStatus,
-  type Sender,
-  SessionFailure
-} from "@tidegate/connectors/Connector"
+import { type Connector, connector, judgeStatus, type Sender } from "@tidegate/connectors/Connector"
+import { type Failure, SessionFailure } from "@tidegate/connectors/Failure"
 import * as Connectors from "@tidegate/connectors/Connectors"
 import { pacing } from "@tidegate/connectors/Settings"
 import { answered, type Line, lineConnector, makeLine } from "../../connectors/test/TestConnectors.ts"

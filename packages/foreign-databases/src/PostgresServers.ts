@@ -1,7 +1,7 @@
 import { make, type PgConnection } from "@effect/sql-pg/PgConnection"
 import { Clock, Duration, Effect, Exit, Fiber, Layer, Redacted, Scope, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
-import { cancelled, SessionFailure } from "@tidegate/connectors/Connector"
+import { cancelled, SessionFailure } from "@tidegate/connectors/Failure"
 import { type Insert, SqlRefusal, SqlServers, type SqlTable } from "@tidegate/connectors/SqlServers"
 import { errorCodeOf, errorMessageOf } from "@tidegate/egress/AttemptErrorCode"
 import { Egress, type Guard } from "@tidegate/egress/Egress"

@@ -1,5 +1,6 @@
 import { Cause, Effect, Exit, Layer, Result, Scope } from "effect"
-import type { Answer, Session, SessionFailure } from "@tidegate/connectors/Connector"
+import type { Answer, Session } from "@tidegate/connectors/Connector"
+import type { SessionFailure } from "@tidegate/connectors/Failure"
 import { settingsOf } from "@tidegate/connectors/Connectors"
 import type { Config } from "@tidegate/connectors/Settings"
 import type { SqlServers } from "@tidegate/connectors/SqlServers"

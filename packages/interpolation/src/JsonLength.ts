@@ -3,7 +3,8 @@ import type { Schema } from "effect"
 
 /**
  * The length of a value as compact JSON, in characters, without writing it. Escapes are not counted, so the text can be
- * longer. Null if it exceeds `limit`; counting stops there, so the cost depends on the limit and not on the value.
+ * longer. Null if it exceeds `limit`; counting stops there, so the cost depends on the limit and not on the value. It has its own
+ * loop, because every step of a workflow runs it, and `visitJson` takes half as long again.
  */
 export const jsonLengthWithin = (root: Schema.Json, limit: number): number | null => {
   let length = 0

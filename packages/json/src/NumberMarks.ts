@@ -144,7 +144,10 @@ const endOfText = (text: string, from: number): number => {
   }
 }
 
-/** Replaces the marks in a parsed value by their numbers; the value is changed in place. */
+/**
+ * Replaces the marks in a parsed value by their numbers; the value is changed in place. It has its own loop, because every parsed
+ * body with a large number passes it, and only lists and objects are put aside.
+ */
 export const unmarked = (value: unknown, numbers: Marked["numbers"]): unknown => {
   if (typeof value === "number") return isMark(value) ? numbers[value - firstMark] : value
   if (typeof value !== "object" || value === null || numbers.length === 0) return value

@@ -9,7 +9,7 @@ const Config = Schema.Struct({
   schema_version: Schema.String,
   schema_provenance: Schema.Literal("catalog"),
   inputs: Schema.JsonObject.check(Schema.isMaxProperties(200)),
-  rate_limit: Schema.NullOr(Schema.Int).annotate({ description: "Calls per `rate_limit_period`; null: no limit" }),
+  rate_limit: Schema.NullOr(Schema.Int).annotate({ description: "Calls per `rate_limit_period`. Null: no limit" }),
   rate_limit_period: RatePeriod
 }).annotate({ identifier: "ActionConfig" })
 
@@ -23,7 +23,8 @@ export const Action = Schema.Struct({
   disabled_at: Schema.NullOr(Timestamp),
   held_until: Schema.NullOr(
     Timestamp.annotate({
-      description: "Until when no step calls it, because the target has said that it takes nothing more; null: it does"
+      description:
+        "Time until which no step calls the action, because its target accepts no calls. Null: it accepts calls"
     })
   ),
   provider_key: Schema.String,

@@ -5,9 +5,9 @@ import { listOf, nothing } from "./Lists.ts"
 /** The choices for a workflow's steps, as the API documents them. The list of providers has their values. */
 
 /** An object with at most that many members. */
-const Members = (most: number) =>
+const Members = (max: number) =>
   Schema.JsonObject.annotate({ message: "must be an object" }).check(
-    Schema.isMaxProperties(most, { message: `must have at most ${most} members` })
+    Schema.isMaxProperties(max, { message: `must have at most ${max} members` })
   )
 
 const JsonSchema = Members(1_000).annotate({ description: "JSON Schema" })
@@ -19,7 +19,7 @@ const CredentialField = Schema.Struct({
   required: Schema.Boolean,
   placeholder: Schema.NullOr(Schema.String),
   help: Schema.NullOr(Schema.String),
-  modes: Schema.Array(Schema.String).annotate({ description: "The auth_mode that it is of" })
+  modes: Schema.Array(Schema.String).annotate({ description: "The auth_mode of these credentials" })
 }).annotate({ identifier: "ActionCredentialField" })
 
 const Auth = Schema.Struct({
@@ -39,7 +39,9 @@ const CatalogAction = Schema.Struct({
   required_permissions: Schema.Array(Schema.String),
   required_oauth_scopes: Schema.Array(Schema.String),
   version: Schema.String,
-  transport: Schema.Literals(["api", "local"]).annotate({ description: "`local`: it stays within the gateway" }),
+  transport: Schema.Literals(["api", "local"]).annotate({
+    description: "`local`: the action stays within the gateway"
+  }),
   auth_modes: Schema.Array(Schema.String),
   default_auth_mode: Schema.String,
   input_schema: JsonSchema,
@@ -53,7 +55,7 @@ const CatalogAction = Schema.Struct({
       period: Schema.String.annotate({ description: "A unit of time: `second`, `minute`, `hour` or `day`" })
     })
   ).annotate({
-    description: "How many requests the API takes per second, minute, hour or day; null: no limit is known"
+    description: "Requests that the API allows per second, minute, hour or day. Null: no limit is known"
   })
 }).annotate({ identifier: "CatalogAction" })
 
@@ -83,20 +85,20 @@ const limit = "must be a whole number from 1 to 100"
 /** The question: which choices an input has. */
 export const ActionOptionsInput = Schema.Struct({
   provider_key: text(96),
-  resource: text(96).annotate({ description: "What is chosen from: see the guide" }),
+  resource: text(96).annotate({ description: "The kind of choices. See the guide" }),
   auth_mode: optional(text(96)),
   provider_account_id: optional(text(96)),
-  action_id: optional(text(96).annotate({ description: "A saved action, which has to be there" })),
+  action_id: optional(text(96).annotate({ description: "The id of an existing saved action" })),
   credentials: optional(object),
-  query: optional(text(200).annotate({ description: "Part of a name or an id, in whatever case" })),
+  query: optional(text(200).annotate({ description: "Part of a name or an id, without regard to case" })),
   cursor: optional(text(1_024)),
   limit: optional(
-    Schema.Number.annotate({ message: limit, description: "50 unless told" }).check(
+    Schema.Number.annotate({ message: limit, description: "Default: 50" }).check(
       Schema.isInt({ message: limit }).abort(),
       Schema.isBetween({ minimum: 1, maximum: 100 }, { message: limit })
     )
   ),
-  dependencies: optional(object.annotate({ description: "What was chosen before, where a choice depends on it" }))
+  dependencies: optional(object.annotate({ description: "Earlier choices, if this one depends on them" }))
 }).annotate({ identifier: "ActionOptionsInput" })
 
 const Choice = Schema.Struct({

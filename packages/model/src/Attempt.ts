@@ -37,7 +37,7 @@ export const Attempt = Schema.Struct({
   responded_at: Schema.NullOr(Timestamp),
   delivery_latency: Schema.Int.annotate({ description: "Milliseconds spent preparing and sending" }),
   response_latency: Schema.NullOr(Schema.Int).annotate({
-    description: "Milliseconds from the end of sending to the whole answer; null: no answer came"
+    description: "Milliseconds from the end of sending to the complete response. Null: there was no response"
   }),
   created_at: Timestamp,
   updated_at: Timestamp

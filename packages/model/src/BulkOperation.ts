@@ -81,24 +81,24 @@ export const BulkOperation = Schema.Struct({
   status: BulkStatus,
   filter: BulkFilter,
   rate: Schema.NullOr(Schema.Int).annotate({
-    description: "Targets a second at the most; null: what live traffic leaves"
+    description: "Maximum targets per second. Null: as many as live traffic allows"
   }),
-  confirmed: Schema.Boolean.annotate({ description: "false: it is a plan, which begins when it is told to run" }),
+  confirmed: Schema.Boolean.annotate({ description: "false: the operation is a plan that waits for its confirmation" }),
   requested_by: Schema.NullOr(Schema.String),
   total_count: Schema.Int,
   queued_count: Schema.Int,
   done_count: Schema.Int,
   failed_count: Schema.Int,
   sample: Schema.Array(Schema.String).annotate({
-    description: "Ids of some that the plan has found, the newest first"
+    description: "Ids of some targets of the plan, the newest first"
   }),
   error: Schema.NullOr(Schema.Struct({ code: Schema.String, message: Schema.String })).annotate({
     description:
-      "Why it was not gone on with; null: it was. PROCESS_ENDED: processes ended with it again and again; what it has not carried out is as it was"
+      "Why the operation was given up. Null: it was not. PROCESS_ENDED: processes ended repeatedly while they ran it. The remaining targets are unchanged"
   }),
   cancelable: Schema.Boolean,
   created_at: Timestamp,
-  planned_at: Schema.NullOr(Timestamp).annotate({ description: "When all had been found" }),
+  planned_at: Schema.NullOr(Timestamp).annotate({ description: "When the plan was complete" }),
   started_at: Schema.NullOr(Timestamp),
   finished_at: Schema.NullOr(Timestamp)
 }).annotate({ identifier: "BulkOperation" })

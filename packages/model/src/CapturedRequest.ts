@@ -22,15 +22,17 @@ export const capturedChannel = (source: string): string => `captured:${source}`
 export const StreamFrame = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("hello"),
-    bin_id: Schema.String.annotate({ description: "From here on every request of this bin is told" })
+    bin_id: Schema.String.annotate({ description: "From here on the stream shows every request of this bin" })
   }),
   Schema.Struct({ type: Schema.Literal("request"), request: CapturedRequest }),
   Schema.Struct({
-    type: Schema.Literal("skipped").annotate({ description: "More came at once than a stream tells: read the list" })
+    type: Schema.Literal("skipped").annotate({
+      description: "More requests arrived at once than a stream shows. Read the list instead"
+    })
   }),
   Schema.Struct({
     type: Schema.Literal("alive").annotate({
-      description: "Every 30 seconds: who has heard nothing for 75 has lost the stream"
+      description: "Sent every 30 seconds. After 75 seconds without a frame, the connection is lost"
     })
   })
 ]).annotate({ identifier: "StreamFrame" })

@@ -18,19 +18,19 @@ const isHigh = (unit: number): boolean => (unit & 0xfc00) === 0xd800
 const isLow = (unit: number): boolean => (unit & 0xfc00) === 0xdc00
 
 /** Whether a text has at most that many characters. A text that is far longer is not read to its end. */
-export const isUpTo = (text: string, most: number): boolean =>
-  text.length <= most || (text.length <= 2 * most && count(text) <= most)
+export const isUpTo = (text: string, max: number): boolean =>
+  text.length <= max || (text.length <= 2 * max && count(text) <= max)
 
 /** Checks that a text has at most that many characters. */
-export const upTo = (most: number) =>
-  Schema.makeFilter((text: string) => isUpTo(text, most) || `must be at most ${most} characters`, {
-    toJsonSchema: () => ({ maxLength: most })
+export const upTo = (max: number) =>
+  Schema.makeFilter((text: string) => isUpTo(text, max) || `must be at most ${max} characters`, {
+    toJsonSchema: () => ({ maxLength: max })
   })
 
 /** The same with a minimum. */
-export const between = (least: number, most: number) =>
+export const between = (min: number, max: number) =>
   Schema.makeFilter(
     (text: string) =>
-      (text.length >= least && isUpTo(text, most) && count(text) >= least) || `must be ${least} to ${most} characters`,
-    { toJsonSchema: () => ({ minLength: least, maxLength: most }) }
+      (text.length >= min && isUpTo(text, max) && count(text) >= min) || `must be ${min} to ${max} characters`,
+    { toJsonSchema: () => ({ minLength: min, maxLength: max }) }
   )

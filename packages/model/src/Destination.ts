@@ -31,7 +31,7 @@ export const Destination = Schema.Struct({
   disabled_at: Schema.NullOr(Timestamp),
   held_until: Schema.NullOr(
     Timestamp.annotate({
-      description: "Until when nothing is sent, because the target has said that it takes nothing more; null: it does"
+      description: "Time until which nothing is sent, because the target accepts nothing. Null: it accepts deliveries"
     })
   ),
   attempts_24h_count: Schema.Int,

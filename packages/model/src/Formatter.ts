@@ -12,7 +12,7 @@ const Versions = Schema.Struct({
   cldr: Schema.String,
   tz: Schema.String,
   phone: Schema.String
-}).annotate({ identifier: "FormatterDataVersions", description: "The data that results depend on beside the engine." })
+}).annotate({ identifier: "FormatterDataVersions", description: "Versions of the data that results depend on." })
 
 const Limits = Schema.Record(Schema.String, Schema.Finite)
 
@@ -34,10 +34,10 @@ const field = {
     "pattern",
     "any"
   ]),
-  mappable: Schema.Boolean.annotate({ description: "An input, which templates may give; else an option" }),
+  mappable: Schema.Boolean.annotate({ description: "true: an input, which may contain templates. false: an option" }),
   required: Schema.Boolean,
   default: Schema.Json,
-  line_items: Schema.Boolean.annotate({ description: "A list is run through element by element" }),
+  line_items: Schema.Boolean.annotate({ description: "Whether a list is processed element by element" }),
   choices: Schema.NullOr(
     Schema.Array(
       Schema.Struct({
@@ -47,7 +47,9 @@ const field = {
       })
     )
   ),
-  custom: Schema.optionalKey(Schema.Boolean.annotate({ description: "Beside the choices others are taken" })),
+  custom: Schema.optionalKey(
+    Schema.Boolean.annotate({ description: "Whether other values than the choices are accepted" })
+  ),
   minimum: Schema.optionalKey(Schema.Finite),
   maximum: Schema.optionalKey(Schema.Finite),
   help: Schema.NullOr(Schema.String)
@@ -60,12 +62,14 @@ const Operation = Schema.Struct({
   label: Schema.String,
   description: Schema.String,
   since: Schema.String,
-  deterministic: Schema.Boolean.annotate({ description: "No chance: not even that of the seed" }),
+  deterministic: Schema.Boolean.annotate({
+    description: "Whether the result depends on the inputs only, and not on the seed"
+  }),
   line_item_policy: Schema.Struct({
     mode: Schema.Literals(["map", "aggregate", "reject"]),
     fields: Schema.Array(Schema.String),
     max: Schema.Int,
-    by_options: Schema.Boolean.annotate({ description: "Options may say otherwise" })
+    by_options: Schema.Boolean.annotate({ description: "Whether options can change this" })
   }),
   fields: Schema.Array(Field),
   dynamic_fields: Schema.Array(
@@ -84,21 +88,21 @@ const Operation = Schema.Struct({
 export const FormatterCatalog = Schema.Struct({
   engine_version: Schema.String,
   supported_versions: Schema.Array(Schema.String),
-  catalog_hash: Schema.String.annotate({ description: "Another one whenever anything else of the catalog is" }),
+  catalog_hash: Schema.String.annotate({ description: "Changes whenever anything else in the catalog changes" }),
   data_versions: Versions,
   limits: Limits,
   categories: Schema.Array(
     Schema.Struct({ key: Schema.String, label: Schema.String, operations: Schema.Array(Operation) })
   )
-}).annotate({ identifier: "FormatterCatalog", description: "All operations, with all that a form of one needs." })
+}).annotate({ identifier: "FormatterCatalog", description: "All operations, with the data for a form of each." })
 export type FormatterCatalog = typeof FormatterCatalog.Type
 
 export const FormatterTrial = Schema.Struct({
   operation: Schema.String,
   engine_version: Schema.String,
-  resolved_input: Schema.JsonObject.annotate({ description: "The inputs, with what their templates stand for" }),
+  resolved_input: Schema.JsonObject.annotate({ description: "The inputs after their templates were filled in" }),
   output: Schema.JsonObject,
-  output_schema: Schema.JsonObject.annotate({ description: "Of this output" }),
+  output_schema: Schema.JsonObject.annotate({ description: "The schema of this output" }),
   warnings: Schema.Array(
     Schema.Struct({
       code: Schema.String,
@@ -109,35 +113,37 @@ export const FormatterTrial = Schema.Struct({
   ),
   line_items: Schema.Struct({ applied: Schema.Boolean, count: Schema.Int }),
   anchor_at: Timestamp,
-  duration_ms: Schema.Finite.annotate({ description: "Milliseconds that the trial took" }),
+  duration_ms: Schema.Finite.annotate({ description: "Duration of the test in milliseconds" }),
   data_versions: Versions
-}).annotate({ identifier: "FormatterTrial", description: "What the operation made of the inputs." })
+}).annotate({ identifier: "FormatterTrial", description: "The result of the operation." })
 
 export const FormatterTrialInput = Schema.Struct({
   config: Schema.Struct({
     operation: Schema.String,
-    engine_version: Schema.optionalKey(Schema.String.annotate({ description: "The current one, unless told" })),
+    engine_version: Schema.optionalKey(Schema.String.annotate({ description: "Default: the current version" })),
     options: Schema.optionalKey(Schema.JsonObject)
   }),
   inputs: Schema.optionalKey(
-    Schema.JsonObject.annotate({ description: "Values, whose texts may have templates: `{{trigger.body.name}}`" })
+    Schema.JsonObject.annotate({ description: "Values. Their texts may contain templates: `{{trigger.body.name}}`" })
   ),
-  context: Schema.optionalKey(Schema.JsonObject.annotate({ description: "The sample that templates are filled from" })),
+  context: Schema.optionalKey(Schema.JsonObject.annotate({ description: "The sample data for templates" })),
   anchor_at: Schema.optionalKey(
     Schema.NullOr(
       Schema.String.annotate({
         description:
-          "What now is: RFC 3339 with an offset, of the years 1900 to 9999; the time of the call, unless told"
+          "The current time of the test: RFC 3339 with an offset, in the years 1900 to 9999. Default: the time of the call"
       })
     )
   ),
-  timezone: Schema.optionalKey(Schema.String.annotate({ description: "The zone of what names none; UTC unless told" })),
+  timezone: Schema.optionalKey(
+    Schema.String.annotate({ description: "The time zone of values that name none. Default: UTC" })
+  ),
   seed: Schema.optionalKey(
     Schema.String.check(Characters.upTo(200)).annotate({
-      description: "What chance is drawn from; `test` unless told"
+      description: "The seed of random values. Default: `test`"
     })
   )
-}).annotate({ identifier: "FormatterTrialInput", description: "A step, and a sample for it." })
+}).annotate({ identifier: "FormatterTrialInput", description: "A step, and sample data for it." })
 
 /** Machine-readable details of a step that gave no value. */
 export const FormatterFault = Schema.Struct({

@@ -14,8 +14,8 @@ export const listOf = <Model extends Schema.Top, const Beside extends Schema.Str
   Schema.Struct({
     ...beside,
     count: Schema.Int.annotate({ description: "Rows of this page" }),
-    next_cursor: Cursor.annotate({ description: "The `cursor` of the next page; null when there is none" }),
-    has_more: Schema.Boolean.annotate({ description: "Whether there are more rows to be read now" }),
+    next_cursor: Cursor.annotate({ description: "The `cursor` of the next page. Null: there is none" }),
+    has_more: Schema.Boolean.annotate({ description: "Whether there are more rows" }),
     models: Schema.Array(model)
   })
 

@@ -131,13 +131,13 @@ export type TransformationMetrics = typeof TransformationMetrics.Type
 export const WorkflowMetrics = Schema.Struct({
   id: Schema.String,
   workflow_id: Schema.String,
-  runs_24h_count: count.annotate({ description: "Runs that have begun" }),
+  runs_24h_count: count.annotate({ description: "Started runs" }),
   runs_24h_failed_count: count,
   bins: Schema.Array(count).annotate({
-    description: "Runs that have begun, in 24 counts of an hour, the oldest first"
+    description: "Started runs in each of 24 hours, the oldest first"
   }),
   avg_duration_ms: Schema.NullOr(Schema.Int).annotate({
-    description: "Milliseconds on average, of those that have ended, waits included; null: none has"
+    description: "Average milliseconds of the finished runs, waits included. Null: none has finished"
   })
 }).annotate({ identifier: "WorkflowMetrics" })
 export type WorkflowMetrics = typeof WorkflowMetrics.Type

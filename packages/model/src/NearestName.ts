@@ -5,11 +5,11 @@ const longest = 64
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9$]/g, "")
 
 /**
- * How many characters have to be inserted, deleted, replaced or swapped with their neighbour to turn `b` into `a`; `most + 1` for
- * more than `most`. Optimal string alignment, in three rows.
+ * How many characters have to be inserted, deleted, replaced or swapped with their neighbour to turn `b` into `a`; `max + 1` for
+ * more than `max`. Optimal string alignment, in three rows.
  */
-const distance = (a: string, b: string, most: number): number => {
-  if (Math.abs(a.length - b.length) > most) return most + 1
+const distance = (a: string, b: string, max: number): number => {
+  if (Math.abs(a.length - b.length) > max) return max + 1
   let before: Array<number> = []
   let last = Array.from({ length: b.length + 1 }, (_, at) => at)
   for (let i = 1; i <= a.length; i++) {
@@ -24,7 +24,7 @@ const distance = (a: string, b: string, most: number): number => {
     before = last
     last = row
   }
-  return Math.min(last[b.length]!, most + 1)
+  return Math.min(last[b.length]!, max + 1)
 }
 
 /**

@@ -26,28 +26,28 @@ export const ProjectKey = Schema.Struct({
   id: Schema.String,
   team_id: Schema.String,
   name: Schema.String,
-  masked_key: Schema.String.annotate({ description: "What it begins with; the rest is known to nobody here" }),
-  status: KeyStatus.annotate({ description: "Revoked is for ever" }),
-  scopes: Schema.Array(KeyScope).annotate({ description: "None implies another" }),
+  masked_key: Schema.String.annotate({ description: "The beginning of the key. The rest is not stored" }),
+  status: KeyStatus.annotate({ description: "A revoked key stays revoked" }),
+  scopes: Schema.Array(KeyScope).annotate({ description: "No scope includes another" }),
   execute_grants: Schema.Array(Schema.String).annotate({
-    description: "The routes that it may execute, where it has control:execute"
+    description: "The routes that the key may execute, if it has control:execute"
   }),
   rate_limit_per_minute: Schema.Int.annotate({ description: "Calls per minute" }),
   last_used_at: Schema.NullOr(Timestamp).annotate({ description: "Exact to a minute" }),
   secret_last_rotated_at: Timestamp,
   revoked_at: Schema.NullOr(Timestamp),
-  legacy_project_secret: Schema.Boolean.annotate({ description: "Whether it is the API key of /project-secrets" }),
-  created_by_user_id: Schema.NullOr(Schema.String).annotate({ description: "Null: it is the team's API key" }),
+  legacy_project_secret: Schema.Boolean.annotate({ description: "Whether the key is the API key of /project-secrets" }),
+  created_by_user_id: Schema.NullOr(Schema.String).annotate({ description: "Null: the key is the team's API key" }),
   created_at: Timestamp,
   updated_at: Timestamp
-}).annotate({ identifier: "ProjectKey", description: "A key of a team, without what it is recognised by." })
+}).annotate({ identifier: "ProjectKey", description: "A key of a team, without its secret value." })
 export type ProjectKey = typeof ProjectKey.Type
 
 /** The answer when a key is created. */
 export const NewProjectKey = Schema.Struct({
   ...ProjectKey.fields,
-  api_key: Schema.String.annotate({ description: "The key itself, shown this once" })
-}).annotate({ identifier: "NewProjectKey", description: "A key that has just been made." })
+  api_key: Schema.String.annotate({ description: "The key, which is shown only once" })
+}).annotate({ identifier: "NewProjectKey", description: "A new key." })
 export type NewProjectKey = typeof NewProjectKey.Type
 
 /** What a call needs from a key, as the audit names it. */
@@ -78,8 +78,8 @@ export const KeyDecisions = Schema.Struct({
   route_key: Schema.String.annotate({ description: "Method and path, like POST:/v1/events/:id/retry" }),
   permission: KeyPermission,
   decision: KeyDecision,
-  reason: Schema.NullOr(KeyReason).annotate({ description: "Null: it was let in" }),
-  count: Schema.Int.annotate({ description: "Of calls" }),
+  reason: Schema.NullOr(KeyReason).annotate({ description: "Null: the call was allowed" }),
+  count: Schema.Int.annotate({ description: "Number of calls" }),
   first_seen_at: Timestamp,
   last_seen_at: Timestamp,
   created_at: Timestamp

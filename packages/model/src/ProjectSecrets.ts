@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
 
 const About = {
-  masked_value: Schema.String.annotate({ description: "Its prefix and its last four characters" }),
+  masked_value: Schema.String.annotate({ description: "The prefix and the last four characters" }),
   has_secret: Schema.Boolean,
   last_rotated_at: Timestamp
 }
@@ -11,14 +11,14 @@ const ProjectSecret = Schema.Struct(About).annotate({ identifier: "ProjectSecret
 
 const RotatedSecret = Schema.Struct({
   ...About,
-  value: Schema.optionalKey(Schema.String.annotate({ description: "The new value, shown this once" }))
+  value: Schema.optionalKey(Schema.String.annotate({ description: "The new value, which is shown only once" }))
 }).annotate({ identifier: "RotatedSecret" })
 
 const RotatedSigningSecret = Schema.Struct({
   ...RotatedSecret.fields,
   whsec_value: Schema.optionalKey(
     Schema.String.annotate({
-      description: "The same secret as libraries of Standard Webhooks take it (whsec_ and base64), shown this once"
+      description: "The same secret in the form of Standard Webhooks libraries (whsec_ and base64), shown only once"
     })
   )
 }).annotate({ identifier: "RotatedSigningSecret" })
@@ -47,6 +47,6 @@ export const RotatedSecrets = Schema.Struct({
   signing_secret: RotatedSigningSecret
 }).annotate({
   identifier: "RotatedSecrets",
-  description: "The team's API key and signing secret, and what they have been changed to."
+  description: "The team's API key and signing secret, with their new values."
 })
 export type RotatedSecrets = typeof RotatedSecrets.Type

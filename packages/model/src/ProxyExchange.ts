@@ -24,7 +24,7 @@ export const ProxyExchange = Schema.Struct({
   started_at: Timestamp,
   responded_at: Schema.NullOr(Timestamp),
   response_latency: Schema.NullOr(Schema.Int).annotate({
-    description: "Milliseconds from the call to the answer; null: no answer came"
+    description: "Milliseconds from the call to the response. Null: there was no response"
   }),
   created_at: Timestamp,
   updated_at: Timestamp

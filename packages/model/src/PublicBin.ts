@@ -17,15 +17,15 @@ export const binLimits = {
 
 const members = {
   id: Schema.String,
-  endpoint: Schema.String.annotate({ description: "What senders send to" }),
-  expires_at: Timestamp.annotate({ description: "When it ends, unless it is claimed" }),
-  ttl_seconds: Schema.Int.annotate({ description: "Seconds that a bin lives" })
+  endpoint: Schema.String.annotate({ description: "The URL for senders" }),
+  expires_at: Timestamp.annotate({ description: "When the bin expires, unless it is claimed" }),
+  ttl_seconds: Schema.Int.annotate({ description: "Lifetime of a bin in seconds" })
 }
 
 /** A bin that was just created. */
 export const NewPublicBin = Schema.Struct({
   ...members,
-  token: Schema.String.annotate({ description: "Shown this once; sent as `x-bin-token: <token>`" })
+  token: Schema.String.annotate({ description: "Shown only once. Send it as `x-bin-token: <token>`" })
 }).annotate({ identifier: "NewPublicBin" })
 
 export interface NewPublicBin extends Schema.Schema.Type<typeof NewPublicBin> {}
@@ -34,7 +34,9 @@ export interface NewPublicBin extends Schema.Schema.Type<typeof NewPublicBin> {}
 export const PublicBin = Schema.Struct({
   ...members,
   requests: Schema.Array(CapturedRequest),
-  next_cursor: Schema.NullOr(Schema.String).annotate({ description: "Of the older ones; null: there are none" })
+  next_cursor: Schema.NullOr(Schema.String).annotate({
+    description: "The cursor of older requests. Null: there are none"
+  })
 }).annotate({ identifier: "PublicBin" })
 
 export interface PublicBin extends Schema.Schema.Type<typeof PublicBin> {}

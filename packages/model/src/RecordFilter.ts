@@ -17,11 +17,11 @@ interface Declared {
   readonly lasts: boolean
 }
 
-/** One or more of these words; case does not matter; repeated or separated by commas. `atMost`: the largest number of them. */
+/** One or more of these words; case does not matter; repeated or separated by commas. `maxWords`: the largest number of them. */
 export interface Words<Word extends string = string> extends Declared {
   readonly kind: "words"
   readonly words: ReadonlyArray<Word>
-  readonly atMost?: number
+  readonly maxWords?: number
 }
 
 /** One of these words. */
@@ -87,14 +87,14 @@ const ids = (description: string, ...aliases: ReadonlyArray<string>) =>
 
 const q: Text = {
   kind: "text",
-  description: "Looks for this in ids and further fields",
+  description: "Searches ids and further fields for this text",
   aliases: ["search", "search_term"],
   lasts: true
 }
 
 const operation: Text = {
   kind: "text",
-  description: "The bulk operation that made them",
+  description: "Only records that this bulk operation created",
   aliases: ["bulk_operation_id"],
   lasts: true
 }
@@ -102,44 +102,48 @@ const operation: Text = {
 const retryKind: Word<typeof RetryKind.Type> = {
   kind: "word",
   words: RetryKind.literals,
-  description: "Only retries of one, or of a bulk operation",
+  description: "Only single retries, or only those of bulk operations",
   lasts: true
 }
 
-const isRetry: Flag = { kind: "flag", description: "Whether it is a retry, or a replay", lasts: true }
+const isRetry: Flag = { kind: "flag", description: "Only (true) or no (false) retries and replays", lasts: true }
 
-const requestStatus: Words<RequestStatus> & { readonly atMost: 1 } = {
+const requestStatus: Words<RequestStatus> & { readonly maxWords: 1 } = {
   kind: "words",
   words: RequestStatus.literals,
-  atMost: 1,
-  description: "Only those that were let in, or were not",
+  maxWords: 1,
+  description: "Only accepted or only rejected requests",
   lasts: true
 }
 
 const eventStatus: Words<EventStatus> = {
   kind: "words",
   words: EventStatus.literals,
-  description: "Only events of these states",
+  description: "Only events with these statuses",
   lasts: false
 }
 
 const cause: Words<typeof IgnoredCause.Type> = {
   kind: "words",
   words: IgnoredCause.literals,
-  description: "Only what was ignored for these reasons",
+  description: "Only ignored events with these causes",
   lasts: true
 }
 
 export const requestFilters = {
   status: requestStatus,
-  verified: { kind: "flag", description: "Whether verification ran and passed", lasts: true },
+  verified: {
+    kind: "flag",
+    description: "Only requests whose sender was (true) or was not (false) verified",
+    lasts: true
+  },
   rejection_cause: {
     kind: "codes",
     description: "Only requests that were rejected for these causes",
     lasts: true
   },
   source_id: ids("Only requests of these sources"),
-  connection_id: ids("Only requests that went to these connections", "webhook_id"),
+  connection_id: ids("Only requests that were routed to these connections", "webhook_id"),
   batch_operation_id: operation,
   is_retry: isRetry,
   retry_kind: retryKind,
@@ -148,7 +152,7 @@ export const requestFilters = {
 
 export const eventFilters = {
   status: eventStatus,
-  request_id: ids("Only events of these requests, whenever they were made unless a window is given"),
+  request_id: ids("Only events of these requests, of any time unless a window is given"),
   source_id: ids("Only events of these sources"),
   connection_id: ids("Only events of these connections", "webhook_id"),
   destination_id: ids("Only events to these destinations"),
@@ -157,7 +161,7 @@ export const eventFilters = {
     kind: "word",
     words: ["retries", "targets", "related"],
     description:
-      "Of the bulk operation: the events it made (retries, unless told), those it retried (targets), or both",
+      "Which events of the bulk operation are returned: those that it created (retries, the default), those that it retried (targets), or both (related)",
     lasts: false
   },
   is_retry: isRetry,
@@ -165,12 +169,12 @@ export const eventFilters = {
   error_code: { kind: "codes", description: "Only events whose last attempt failed with these codes", lasts: false },
   response_status: {
     kind: "answers",
-    description: "Only events whose last answer had these statuses: 500, or 500-599",
+    description: "Only events whose last response had these statuses: 500, or 500-599",
     lasts: false
   },
   resolved: {
     kind: "flag",
-    description: "Whether a later retry of it has succeeded",
+    description: "Only events of which a later retry has (true) or has not (false) succeeded",
     lasts: false
   },
   q
@@ -178,9 +182,9 @@ export const eventFilters = {
 
 export const ignoredEventFilters = {
   cause,
-  request_id: ids("Only of these requests"),
-  source_id: ids("Only of these sources"),
-  connection_id: ids("Only of these connections", "webhook_id")
+  request_id: ids("Only ignored events of these requests"),
+  source_id: ids("Only ignored events of these sources"),
+  connection_id: ids("Only ignored events of these connections", "webhook_id")
 } as const satisfies RecordFilters
 
 export type RequestNarrowing = Narrowing<typeof requestFilters>
@@ -197,7 +201,7 @@ export const attemptFilters = {
   error_code: { kind: "codes", description: "Only attempts that failed with these codes", lasts: true },
   response_status: {
     kind: "answers",
-    description: "Only attempts whose answer had these statuses: 500, or 500-599",
+    description: "Only attempts whose response had these statuses: 500, or 500-599",
     lasts: true
   }
 } as const satisfies RecordFilters

@@ -25,7 +25,7 @@ export const RequestData = Schema.Struct({
   headers: Values,
   body: Schema.Json,
   content_type: Schema.NullOr(Schema.String),
-  size_bytes: Schema.Int.annotate({ description: "Bytes of the body as it was received" }),
+  size_bytes: Schema.Int.annotate({ description: "Bytes of the received body" }),
   is_large_payload: Schema.Boolean,
   encoding: BodyEncoding,
   reason: Schema.optionalKey(Schema.String)

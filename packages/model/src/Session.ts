@@ -9,14 +9,14 @@ export const User = Schema.Struct({
   email: Schema.NullOr(Schema.String),
   name: Schema.NullOr(Schema.String),
   picture_url: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "User", description: "Somebody who signs in." })
+}).annotate({ identifier: "User", description: "A person who can sign in." })
 export type User = typeof User.Type
 
 const roles: ReadonlyArray<Role> = ["owner", "member"]
 
 export const Membership = Schema.Struct({ team_id: Schema.String, role: Schema.Literals(roles) }).annotate({
   identifier: "Membership",
-  description: "What somebody is to a team."
+  description: "A user's role in a team."
 })
 export type Membership = typeof Membership.Type
 
@@ -25,20 +25,20 @@ const Ends = Schema.Struct({ expires_at: Timestamp })
 /** The data about the caller. */
 export const Session = Schema.Struct({
   user: Schema.NullOr(User).annotate({ description: "Null: the caller is an API key" }),
-  active_team_id: Schema.String.annotate({ description: "What a call that names no team acts on" }),
+  active_team_id: Schema.String.annotate({ description: "The team of calls that name no team" }),
   session: Schema.NullOr(Ends).annotate({ description: "Null: the caller is an API key" }),
   memberships: Schema.Array(Membership)
-}).annotate({ identifier: "Session", description: "Who is calling." })
+}).annotate({ identifier: "Session", description: "The caller." })
 export type Session = typeof Session.Type
 
 /** The answer to a sign-in. */
 export const NewSession = Schema.Struct({
-  token: Schema.String.annotate({ description: "Shown this once; sent as `Authorization: Bearer <token>`" }),
+  token: Schema.String.annotate({ description: "Shown only once. Send it as `Authorization: Bearer <token>`" }),
   user: User,
   active_team_id: Schema.String,
   session: Ends,
   memberships: Schema.Array(Membership)
-}).annotate({ identifier: "NewSession", description: "A session that has just begun." })
+}).annotate({ identifier: "NewSession", description: "A new session." })
 export type NewSession = typeof NewSession.Type
 
 /** A signed-in person, identified by a session's token. */

@@ -17,7 +17,7 @@ export const SharedRequest = Schema.Struct({
   query: Values,
   body: Schema.Json,
   body_truncated: Schema.Boolean.annotate({
-    description: "Whether `body` is only the beginning, or was left out because nobody can tell what is in it"
+    description: "Whether `body` is only the beginning, or was left out because its content is unknown"
   })
 }).annotate({ identifier: "SharedRequest", ...storedPayload })
 
@@ -55,7 +55,7 @@ export const ListedShare = Schema.Struct({
   request_id: Schema.String,
   title: Schema.NullOr(Schema.String),
   status: ShareStatus.annotate({
-    description: "expired and revoked ones are listed for 7 days after their `expires_at`"
+    description: "Expired and revoked shares are listed until 7 days after their `expires_at`"
   }),
   expires_at: Timestamp,
   revoked_at: Schema.NullOr(Timestamp),

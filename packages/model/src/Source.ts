@@ -87,9 +87,10 @@ export const ProxySettings = Schema.Struct({
   query_forwarding: Schema.Boolean,
   /** Whether the upstream gets the credentials that the source itself verifies. Absent in rows of older versions: false. */
   forward_credentials: Schema.optionalKey(Schema.Boolean),
-  timeout_ms: Schema.Int.annotate({ description: "Milliseconds that the upstream may take" }),
+  timeout_ms: Schema.Int.annotate({ description: "Time limit of the upstream in milliseconds" }),
   capture_response_bytes: Schema.Int.annotate({
-    description: "Bytes of the upstream's answer that are stored with the request; the sender gets all of it"
+    description:
+      "Maximum bytes of the upstream's response that are stored with the request. The sender gets the complete response"
   })
 })
 export interface ProxySettings extends Schema.Schema.Type<typeof ProxySettings> {}

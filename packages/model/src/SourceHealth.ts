@@ -14,7 +14,7 @@ export const SourceHealth = Schema.Struct({
   limited_24h_count: Schema.Int,
   last_request_at: Schema.NullOr(Timestamp),
   rate_limit: Schema.NullOr(Schema.Int).annotate({
-    description: "Requests that are accepted per `rate_limit_period`; null: no limit"
+    description: "Requests that are accepted per `rate_limit_period`. Null: no limit"
   }),
   rate_limit_period: Schema.NullOr(RatePeriod),
   period: Schema.NullOr(
@@ -22,7 +22,7 @@ export const SourceHealth = Schema.Struct({
   )
 }).annotate({
   identifier: "SourceHealth",
-  description: "What became of a source's requests in the last 24 hours, and where its ingest limit stands."
+  description: "Counts of a source's requests in the last 24 hours, and the state of its rate limit."
 })
 
 export interface SourceHealth extends Schema.Schema.Type<typeof SourceHealth> {}

@@ -14,7 +14,7 @@ export const TeamRetention = Schema.Struct({
 export const Team = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
-  members: Schema.Int.annotate({ description: "How many belong to it" }),
+  members: Schema.Int.annotate({ description: "Number of members" }),
   retention: TeamRetention,
   created_at: Timestamp
 }).annotate({ identifier: "Team" })
@@ -27,12 +27,12 @@ export const OwnTeam = Schema.Struct({ id: Schema.String, name: Schema.String, r
 export interface OwnTeam extends Schema.Schema.Type<typeof OwnTeam> {}
 
 export const TeamMember = Schema.Struct({
-  id: Schema.String.annotate({ description: "The user's" }),
+  id: Schema.String.annotate({ description: "The role of the user" }),
   email: Schema.NullOr(Schema.String),
   name: Schema.NullOr(Schema.String),
   role: TeamRole,
   expected: Schema.Boolean.annotate({
-    description: "Added by their address, and not signed in since: they are let in when they do"
+    description: "Whether the member was added by e-mail address and has not signed in yet"
   }),
   created_at: Timestamp
 }).annotate({ identifier: "TeamMember" })

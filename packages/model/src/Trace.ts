@@ -77,7 +77,7 @@ export const Trace = Schema.Struct({
   attempts_by_event_id: Schema.Record(Schema.String, Schema.Array(Attempt)),
   skipped_connections: Schema.Array(SkippedConnection),
   no_event_reason: Schema.NullOr(NoEventReason).annotate({
-    description: "Why nothing is delivered; null where there are events"
+    description: "Why there is no event. Null: there are events"
   }),
   workflow_runs: Schema.Array(WorkflowRun),
   transformations: Schema.Array(ExecutionDetail),

@@ -55,8 +55,8 @@ export const TransformationValidation = Schema.Struct({
 
 export interface TransformationValidation extends Schema.Schema.Type<typeof TransformationValidation> {}
 
-const most = Schema.Int
-const mostBytes = most.annotate({ description: "Bytes at the most" })
+const maximum = Schema.Int
+const maxBytes = maximum.annotate({ description: "Maximum bytes" })
 
 /** What code may use, and its limits. Bytes are of UTF-8. */
 export const TransformationCapabilities = Schema.Struct({
@@ -66,23 +66,23 @@ export const TransformationCapabilities = Schema.Struct({
   isolations: Schema.Array(Isolation),
   globals: Schema.Array(Schema.String),
   limits: Schema.Struct({
-    time_ms: most.annotate({ description: "Milliseconds at the most" }),
-    memory_bytes: mostBytes,
-    code_bytes: mostBytes,
-    variables: most,
-    variables_bytes: mostBytes,
-    output_bytes: mostBytes,
-    body_values: most,
-    body_depth: most,
-    headers: most,
-    headers_bytes: mostBytes,
-    header_name_bytes: mostBytes,
-    header_value_bytes: mostBytes,
-    path_bytes: mostBytes,
-    query_bytes: mostBytes,
-    query_values: most,
-    log_lines: most,
-    log_line_bytes: mostBytes
+    time_ms: maximum.annotate({ description: "Maximum milliseconds" }),
+    memory_bytes: maxBytes,
+    code_bytes: maxBytes,
+    variables: maximum,
+    variables_bytes: maxBytes,
+    output_bytes: maxBytes,
+    body_values: maximum,
+    body_depth: maximum,
+    headers: maximum,
+    headers_bytes: maxBytes,
+    header_name_bytes: maxBytes,
+    header_value_bytes: maxBytes,
+    path_bytes: maxBytes,
+    query_bytes: maxBytes,
+    query_values: maximum,
+    log_lines: maximum,
+    log_line_bytes: maxBytes
   })
 }).annotate({ identifier: "TransformationCapabilities" })
 

@@ -6,17 +6,17 @@ const Headers = Schema.Record(Schema.String, Schema.Union([Schema.String, Schema
 export const TunnelFrame = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("hello"),
-    cli_id: Schema.String.annotate({ description: "The session, as `cli_id` of events has it" }),
+    cli_id: Schema.String.annotate({ description: "The session. Events have it as `cli_id`" }),
     destination_id: Schema.String,
     heartbeat_seconds: Schema.Int.annotate({
-      description: "Seconds between two pings, at most: send one at least that often"
+      description: "Maximum seconds between two pings of the client"
     }),
-    max_in_flight: Schema.Int.annotate({ description: "Deliveries that are not answered yet, at the most" })
+    max_in_flight: Schema.Int.annotate({ description: "Maximum deliveries without an answer" })
   }),
   Schema.Struct({
     type: Schema.Literal("delivery"),
     job_id: Schema.String.annotate({
-      description: "To be answered with; the same for the same attempt, however often it is sent"
+      description: "The id for the answer. It stays the same if the attempt is sent again"
     }),
     timeout_ms: Schema.Int.annotate({ description: "Milliseconds within which the result must arrive" }),
     request: Schema.Struct({
@@ -27,13 +27,15 @@ export const TunnelFrame = Schema.Union([
       request_id: Schema.String,
       event_id: Schema.String,
       attempt_number: Schema.Int,
-      local_url: Schema.NullOr(Schema.String).annotate({ description: "What the client has said when it connected" }),
+      local_url: Schema.NullOr(Schema.String).annotate({
+        description: "The URL that the client sent when it connected"
+      }),
       method: Schema.String,
-      path: Schema.String.annotate({ description: "With its query; to be appended to the local URL" }),
+      path: Schema.String.annotate({ description: "The path with its query. Append it to the local URL" }),
       headers: Headers,
       body: Schema.optionalKey(Schema.String),
       body_base64: Schema.optionalKey(Schema.String).annotate({
-        description: "Instead of `body`, when that is no text or large"
+        description: "The body in base64, if it is not text or is large"
       })
     })
   }),

@@ -47,11 +47,11 @@ const Capabilities = Schema.Struct({
 export const Workflow = Schema.Struct({
   id: Schema.String,
   team_id: Schema.String,
-  source_id: textOrNull.annotate({ description: "Null: its source was deleted" }),
+  source_id: textOrNull.annotate({ description: "Null: the source was deleted" }),
   name: Schema.String,
   description: textOrNull,
   status: WorkflowStatus,
-  version: Schema.Int.annotate({ description: "One more with every change" }),
+  version: Schema.Int.annotate({ description: "Increases by one with every change" }),
   source: Schema.NullOr(Trigger),
   capabilities: Capabilities,
   steps: Schema.optionalKey(Schema.Array(Schema.Json)),

@@ -10,8 +10,8 @@ const textOrNull = Schema.NullOr(Schema.String)
 const timeOrNull = Schema.NullOr(Timestamp)
 const count = Schema.Int
 const countOrNull = Schema.NullOr(Schema.Int)
-const durationOrNull = countOrNull.annotate({ description: "Milliseconds from start to end; null: it has not ended" })
-const sizeOrNull = countOrNull.annotate({ description: "Bytes; null: unknown" })
+const durationOrNull = countOrNull.annotate({ description: "Milliseconds from start to end. Null: it has not ended" })
+const sizeOrNull = countOrNull.annotate({ description: "Bytes. Null: unknown" })
 
 const Outcome = Schema.Literals(["completed", "filtered", "completed_with_errors", "failed", "cancelled"])
 
@@ -23,11 +23,11 @@ const row = {
   status: RunStatus,
   outcome: Schema.NullOr(Outcome),
   workflow_version: Schema.Int,
-  attempt_count: count.annotate({ description: "One, and the step retries that were asked for" }),
+  attempt_count: count.annotate({ description: "One, plus the number of step retries" }),
   error_code: textOrNull,
   error_message: textOrNull,
   error_step_id: textOrNull,
-  hold_reason: Schema.NullOr(Schema.Literal("paused")).annotate({ description: "Why it does not go on" }),
+  hold_reason: Schema.NullOr(Schema.Literal("paused")).annotate({ description: "Why the run does not continue" }),
   steps_count: count,
   succeeded_steps: count,
   failed_steps: count,
@@ -85,7 +85,7 @@ const compact = {
       source_step_id: textOrNull,
       source_port: Schema.String
     })
-  ).annotate({ description: "The first edge by which it was reached" }),
+  ).annotate({ description: "The edge by which the step was first reached" }),
   output_port: textOrNull,
   response_status: countOrNull,
   error_code: textOrNull,
@@ -105,15 +105,15 @@ export const StepExecution = Schema.Struct({
   skip_reason: Schema.NullOr(
     Schema.Literals(["filtered", "path_not_taken", "condition_false", "upstream_failed", "run_stopped"])
   ),
-  handled: Schema.Boolean.annotate({ description: "Whether the run went on from its failure" }),
+  handled: Schema.Boolean.annotate({ description: "Whether the run continued after the step's failure" }),
   attempt_count: count,
   max_attempts: count,
   attempts: Schema.Array(StepAttempt).annotate({
-    description: "The latest 50; of a step that runs for a list, those of its last element"
+    description: "The latest 50 attempts. For a step that runs for a list, those of the last element"
   }),
   wait: Schema.NullOr(
     Schema.Struct({ kind: Schema.Literals(["delay", "retry", "hold"]), until: Timestamp }).annotate({
-      description: "`hold`: the workflow is paused; `until` is when the step could have begun"
+      description: "`hold`: the workflow is paused. `until` is the time at which the step would have started"
     })
   ),
   warnings: Schema.Array(
@@ -141,7 +141,7 @@ const ResourceEvidence = Schema.Struct({
   name: textOrNull,
   content_hash: textOrNull,
   updated_at: timeOrNull,
-  exists: Schema.Boolean.annotate({ description: "Whether it is still there" })
+  exists: Schema.Boolean.annotate({ description: "Whether the resource still exists" })
 }).annotate({ identifier: "ResourceEvidence" })
 export type ResourceEvidence = typeof ResourceEvidence.Type
 
@@ -152,7 +152,7 @@ export const VersionEvidence = Schema.Struct({
   created_at: Timestamp,
   created_by_user_id: textOrNull.annotate({
     description:
-      "Who asked for the change that made it. Null: an API key did; or it was made before that was kept, or for a test"
+      "The user who made the version. Null: an API key made it, it was made for a test, or it is older than this member"
   }),
   current_version: Schema.Int,
   is_current: Schema.Boolean,
@@ -222,7 +222,8 @@ export const WorkflowActivity = Schema.Struct({
   error_code: row.error_code,
   error_message: row.error_message,
   steps: Schema.Array(StepSummary).annotate({
-    description: "Of a run that was stored more than 200 times, those that changed lately or at the beginning"
+    description:
+      "The steps. Of a run with more than 200 journal entries, only steps that changed recently or at the beginning"
   }),
   started_at: row.started_at,
   finished_at: row.finished_at,
@@ -238,7 +239,7 @@ export const RetriedStep = Schema.Struct({
   workflow_id: Schema.String,
   workflow_version: Schema.Int,
   status: Schema.Literal("queued"),
-  retry_outbox_id: Schema.String.annotate({ description: "What this retry is known by" }),
+  retry_outbox_id: Schema.String.annotate({ description: "The id of this retry" }),
   retry_step: Schema.Struct({ step_id: Schema.String, name: Schema.String })
 }).annotate({ identifier: "RetriedStep" })
 export type RetriedStep = typeof RetriedStep.Type
@@ -247,7 +248,7 @@ export type RetriedStep = typeof RetriedStep.Type
 export const ClearedRuns = Schema.Struct({
   workflow_id: Schema.String,
   deleted: count,
-  retained_active: count.annotate({ description: "Runs that are not at their end; counted up to 10,000" }),
+  retained_active: count.annotate({ description: "Unfinished runs, counted up to 10,000" }),
   has_more: Schema.Boolean
 }).annotate({ identifier: "ClearedRuns" })
 export type ClearedRuns = typeof ClearedRuns.Type

@@ -16,12 +16,12 @@ export const WorkflowTemplate = Schema.Struct({
   ),
   required_connections: Schema.Array(
     Schema.Struct({
-      key: Schema.String.annotate({ description: "Its name among `bindings`" }),
+      key: Schema.String.annotate({ description: "The name in `bindings`" }),
       type: Schema.Literals(["destination", "source", "url"]),
       description: Schema.String
     })
-  ).annotate({ description: "What it has to be given" }),
-  sample: Schema.Json.annotate({ description: "The body of a request that goes through it" }),
+  ).annotate({ description: "The required bindings" }),
+  sample: Schema.Json.annotate({ description: "An example of a request's body" }),
   updated_at: Timestamp
 }).annotate({ identifier: "WorkflowTemplate" })
 export interface WorkflowTemplate extends Schema.Schema.Type<typeof WorkflowTemplate> {}
@@ -30,7 +30,7 @@ export interface WorkflowTemplate extends Schema.Schema.Type<typeof WorkflowTemp
 export const WorkflowTemplateDetail = Schema.Struct({
   ...WorkflowTemplate.fields,
   definition: Schema.Struct({ steps: Schema.Array(Schema.Json), edges: Schema.Array(Schema.Json) }).annotate({
-    description: "The workflow that is made of it; `<key>` stands for what is given as the binding of that key"
+    description: "The workflow that is created. The binding with that key replaces `<key>`"
   })
 }).annotate({ identifier: "WorkflowTemplateDetail" })
 export interface WorkflowTemplateDetail extends Schema.Schema.Type<typeof WorkflowTemplateDetail> {}

@@ -10,17 +10,17 @@ export const WorkflowTest = Schema.Struct({
   workflow_id: Schema.NullOr(Schema.String).annotate({ description: "Null: the graph was in the body" }),
   request_id: Schema.NullOr(Schema.String).annotate({ description: "Null: the request was in the body" }),
   workflow_version: Schema.Int.annotate({
-    description: "The version whose graph it was; 0: the graph was in the body"
+    description: "The version of the graph. 0: the graph was in the body"
   }),
   version: VersionEvidence,
   trigger: Schema.Struct({ ...RunTrigger.fields, request_id: Schema.NullOr(Schema.String) }),
   warnings: Schema.optionalKey(Schema.Array(Warning)).annotate({
-    description: "Of the graph: names that a step's output does not have; not there when there are none"
+    description: "Warnings about the graph: names that a step's output does not have. Absent if there are none"
   }),
   steps: Schema.Array(
     Schema.Struct({
       ...StepExecution.fields,
-      simulated: Schema.Boolean.annotate({ description: "Whether a mock or a sample stood in for the step" })
+      simulated: Schema.Boolean.annotate({ description: "Whether a mock or a sample replaced the step's output" })
     })
   )
 }).annotate({ identifier: "WorkflowTest" })

@@ -84,7 +84,7 @@ const config = {
   ),
   inputs: setting(Inputs),
   rate_limit: setting(
-    Schema.Number.annotate({ message: limit, description: "Calls per `rate_limit_period`; null: no limit" }).check(
+    Schema.Number.annotate({ message: limit, description: "Calls per `rate_limit_period`. Null: no limit" }).check(
       Schema.isInt({ message: limit }).abort(),
       Schema.isBetween({ minimum: 1, maximum: 1_000_000 }, { message: limit })
     )

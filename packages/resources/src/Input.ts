@@ -1,5 +1,6 @@
 import { Predicate, Result, Schema, SchemaIssue, SchemaParser } from "effect"
 import { isSameJson } from "@tidegate/json/ExactNumber"
+import { visitJson } from "@tidegate/json/VisitJson"
 import { type FieldError, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 
 /** How the bodies of all resources are validated. Unknown members are ignored. */
@@ -8,12 +9,11 @@ import { type FieldError, type GatewayError, invalid } from "@tidegate/model/Gat
 export const isStorable = (value: string): boolean => !value.includes("\u0000") && value.isWellFormed()
 
 /** The same for all texts and names in a JSON value. */
-export const isStorableJson = (value: Schema.Json): boolean => {
-  if (typeof value === "string") return isStorable(value)
-  if (typeof value !== "object" || value === null) return true
-  if (Array.isArray(value)) return value.every(isStorableJson)
-  return Object.entries(value).every(([name, inner]) => isStorable(name) && isStorableJson(inner))
-}
+export const isStorableJson = (root: Schema.Json): boolean =>
+  visitJson(
+    root,
+    (value, name) => (name === null || isStorable(name)) && (typeof value !== "string" || isStorable(value))
+  )
 
 const missing = "is required"
 

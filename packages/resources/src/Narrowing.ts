@@ -58,11 +58,11 @@ const severalOf = (
   if (given.length > maxValues) return fieldError(name, `takes at most ${maxValues} values`)
   switch (declared.kind) {
     case "words": {
-      const { atMost, words } = declared
+      const { maxWords, words } = declared
       const isUpper = words.every((word) => word === word.toUpperCase())
       const found = [...new Set(given.map((word) => (isUpper ? word.toUpperCase() : word.toLowerCase())))]
       if (!found.every((word) => words.includes(word))) return fieldError(name, `must be of ${words.join(", ")}`)
-      if (atMost === 1 && found.length > 1) return fieldError(name, `must be one of ${words.join(", ")}`)
+      if (maxWords === 1 && found.length > 1) return fieldError(name, `must be one of ${words.join(", ")}`)
       return Result.succeed(found)
     }
     case "codes": {

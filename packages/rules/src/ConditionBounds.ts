@@ -15,7 +15,8 @@ const maxStored = 8 * maxBytes + 1_024
 
 /**
  * The limits of one filter's conditions, checked before anything is compiled. They limit the cost of compiling, storing and matching, and
- * allow later code to use recursion.
+ * allow later code to use recursion. They have their own search, because plain values under an operator count once, and because the
+ * first fault in reading order is reported.
  */
 export class ConditionBounds {
   private readonly most: number

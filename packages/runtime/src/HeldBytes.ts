@@ -33,7 +33,10 @@ const bytesOfText = (text: string): number =>
 const bytesOfPattern = (name: string, text: string): number =>
   text.length <= longestPattern && name.endsWith("regex") ? perPattern + perCost * patternCost(text) : 0
 
-/** The bytes of a JSON value and its compiled form. Resumable. */
+/**
+ * The bytes of a JSON value and its compiled form. Resumable. It has its own loop: it pauses, which `visitJson` does not, and an
+ * element has its list's name.
+ */
 export function* weighing(value: unknown): Resumable<number> {
   let bytes = 0
   let seen = 0

@@ -1,6 +1,7 @@
 import { areEqualNumbers, type ExactNumber, isExactNumber, isWholeNumber } from "@tidegate/json/ExactNumber"
 import { parseJson } from "@tidegate/json/JsonText"
 import { mayRoundIn, roundNumbers } from "@tidegate/json/NumberMarks"
+import { visitJson } from "@tidegate/json/VisitJson"
 import type { Schema } from "effect"
 
 type Json = Schema.Json
@@ -44,12 +45,10 @@ class Digits {
   readonly #whole = new Map<number, ExactNumber | null>()
 
   constructor(before: Json) {
-    const open: Array<unknown> = [before]
-    while (open.length > 0) {
-      const value = open.pop()
+    visitJson(before, (value) => {
       if (isExactNumber(value)) this.#learn(value)
-      else if (typeof value === "object" && value !== null) for (const one of Object.values(value)) open.push(one)
-    }
+      return true
+    })
   }
 
   #learn(number: ExactNumber): void {

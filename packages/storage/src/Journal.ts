@@ -5,7 +5,7 @@ import type { RequestRecord } from "./journal/RequestRecord.ts"
 import type { AttemptRecord } from "./journal/AttemptStatement.ts"
 import { addingUp } from "./journal/Counting.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
-import { attemptTelemetry, committed, watchWaiting } from "./journal/JournalTelemetry.ts"
+import { attemptTelemetry, committed, type JournalStats, watchWaiting } from "./journal/JournalTelemetry.ts"
 import { type Attempt, type Mark, marking, type Recorded, recording } from "./journal/Recording.ts"
 import { committingRouting, type RoutingCommit } from "./journal/RoutingCommits.ts"
 
@@ -13,17 +13,6 @@ export type { Accepted } from "./journal/Accepting.ts"
 export type { IgnoredEvent, RoutingJob, RequestRecord, RoutedEvent, RoutedRun } from "./journal/RequestRecord.ts"
 export type { Recorded } from "./journal/Recording.ts"
 export type { RoutingCommit, RoutingOutcome } from "./journal/RoutingCommits.ts"
-
-export interface JournalStats {
-  readonly requests: number
-  readonly attempts: number
-  /** Statements sent to write them. */
-  readonly statements: number
-  /** Requests that are not answered yet. */
-  readonly waitingRequests: number
-  readonly waitingRequestBytes: number
-  readonly waitingAttempts: number
-}
 
 /** Above this the journal is full: ingress sheds requests (fails closed, because memory is bounded). */
 const fullAtBytes = 96 * 1024 * 1024

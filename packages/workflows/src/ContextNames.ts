@@ -1,4 +1,5 @@
 import { parsePath } from "@tidegate/json/JsonPath"
+import { visitJson } from "@tidegate/json/VisitJson"
 import { didYouMean } from "@tidegate/model/NearestName"
 import { isOfRequest, isOperator } from "@tidegate/rules/Condition"
 import { contextRoots } from "@tidegate/interpolation/Mapping"
@@ -98,13 +99,8 @@ const intoRun =
   /^(?:trigger\.(?:body|headers|query|path|method|request_id|received_at|source)|steps\.[^.[\]]+\.(?:output|status|error))(?:[.[]|$)/
 
 /** Whether a condition compares with a value of the run: then its references start at the run's context, even in a short form. */
-export const refersToRun = (condition: unknown): boolean => {
-  if (Array.isArray(condition)) return condition.some(refersToRun)
-  if (!Predicate.isReadonlyObject(condition)) return false
-  return Object.entries(condition).some(([key, value]) =>
-    key === "$ref" && typeof value === "string" ? intoRun.test(value) : refersToRun(value)
-  )
-}
+export const refersToRun = (condition: unknown): boolean =>
+  !visitJson(condition, (value, name) => name !== "$ref" || typeof value !== "string" || !intoRun.test(value))
 
 /** Checks the names in a condition: those that it reads, and those that it compares with. Its size is limited elsewhere. */
 export const lookAtNames = (condition: unknown, findings: Findings): void => {

@@ -2,6 +2,7 @@ import { isExactNumber, isJsonObject } from "@tidegate/json/ExactNumber"
 import { createHash, hash } from "node:crypto"
 import { readJson } from "@tidegate/json/JsonText"
 import type { Json } from "@tidegate/model/Rule"
+import type { PayloadPreview } from "@tidegate/model/WorkflowRun"
 import { Redactor } from "@tidegate/redaction/Redactor"
 import { redactedInPreviews as mask } from "@tidegate/redaction/SecretValues"
 import { jsonLengthWithin } from "@tidegate/interpolation/JsonLength"
@@ -34,6 +35,24 @@ const usual = {
   redacted_paths: [],
   reason: null
 } as const satisfies Partial<Preview>
+
+/** A preview that shows nothing. */
+const empty = {
+  available: false,
+  redacted: false,
+  truncated: false,
+  content_type: null,
+  size_bytes: null,
+  sha256: null,
+  preview: null,
+  redacted_paths: []
+} as const satisfies Partial<PayloadPreview>
+
+/** The preview of a value that is not shown, with what is known about the value. */
+export const noPreview = (
+  reason: PayloadPreview["reason"],
+  about: Partial<Pick<PayloadPreview, "content_type" | "size_bytes" | "sha256">> = {}
+): PayloadPreview => ({ ...empty, ...about, reason })
 
 type StoredPreview = Partial<Preview> & Pick<Preview, "size_bytes" | "sha256" | "preview">
 
@@ -143,8 +162,7 @@ function* looked(
   const about = { content_type: "application/json", size_bytes, sha256 }
   if (isLong) yield
   if (size_bytes > partAtMost || texts?.isFull === true) {
-    const nothing = { preview: null, redacted_paths: [], reason: "too_large" } as const
-    return { available: false, redacted: false, truncated: true, ...about, ...nothing }
+    return { ...empty, ...about, truncated: true, reason: "too_large" }
   }
   const isSecret = secret.length === 0 ? isSecretHere : secretIn(secret)
   const redactor = new Redactor(isSecret, mask)
@@ -163,8 +181,7 @@ function* looked(
   // Masks are longer than some secrets: a value with a thousand of them would make the preview too large.
   const length = jsonLengthWithin(preview, Math.min(room.left, partAtMost))
   if (length === null) {
-    const nothing = { preview: null, redacted_paths: [], reason: "too_large" } as const
-    return { available: false, redacted: isRedacted, truncated: true, ...about, ...nothing }
+    return { ...empty, ...about, redacted: isRedacted, truncated: true, reason: "too_large" }
   }
   room.left -= length
   return { available: true, redacted: isRedacted, truncated: isPart, ...about, preview, redacted_paths, reason: null }
@@ -228,7 +245,7 @@ const withoutCards = (value: Json, level: number): Json => {
   return isChanged ? Object.fromEntries(entries) : value
 }
 
-/** Whether a short check shows that a shallow value has no card number; false says nothing. */
+/** Whether a short check shows that a shallow value has no card number; false says nothing. It has its own search for speed. */
 const hasNoCard = (value: Json): boolean => {
   if (typeof value === "string") return value.length < 13 || !manyDigits.test(value)
   if (typeof value === "number") return value <= 1e12

@@ -40,7 +40,7 @@ export class SecretTexts {
     return this.#isFull
   }
 
-  /** Remembers the values that appear under secret names in a value. */
+  /** Remembers the values that appear under secret names in a value. It has its own loop: it pauses, and what is in a secret is secret. */
   *learn(value: Json): Resumable<void> {
     if (!mayTeach(value)) return
     const before = this.#texts.size
@@ -206,7 +206,7 @@ const isSecretText = (value: Json): boolean => typeof value === "string" && valu
 
 /**
  * A short check whether names in a value may be secret. Returns how many more values may be examined, or -1 when a secret is
- * possible.
+ * possible. It has its own search for speed: each stored step passes it.
  */
 const glance = (value: Json, most: number, level: number): number => {
   if (typeof value !== "object" || value === null) return most - 1

@@ -1,4 +1,4 @@
-import { Predicate } from "effect"
+import { visitJson } from "@tidegate/json/VisitJson"
 import { idOf, type Issues } from "./Issue.ts"
 import { limits } from "./Limits.ts"
 
@@ -11,19 +11,7 @@ import { limits } from "./Limits.ts"
 /** The number of values: itself, its members and elements, and theirs. Null: more than `most`. */
 export const valuesWithin = (root: unknown, most: number): number | null => {
   let count = 0
-  const open: Array<unknown> = [root]
-  while (open.length > 0) {
-    const value = open.pop()
-    if (++count > most) return null
-    if (Array.isArray(value)) {
-      if (count + open.length + value.length > most) return null
-      for (const element of value) open.push(element)
-    } else if (Predicate.isReadonlyObject(value)) {
-      for (const name of Object.keys(value)) open.push(value[name])
-      if (count + open.length > most) return null
-    }
-  }
-  return count
+  return visitJson(root, () => ++count <= most) ? count : null
 }
 
 /**

@@ -8,6 +8,7 @@ export interface Operation {
   readonly method: string
   /** With its `{names}`. */
   readonly path: string
+  /** As the document has it, but with its shared answers in place of the references to them. */
   readonly spec: Body
 }
 
@@ -25,7 +26,12 @@ export class Document {
     this.operations = Object.entries<Body>(json.paths).flatMap(([path, item]) =>
       methods
         .filter((method) => item[method] !== undefined)
-        .map((method) => ({ id: item[method].operationId, method: method.toUpperCase(), path, spec: item[method] }))
+        .map((method) => ({
+          id: item[method].operationId,
+          method: method.toUpperCase(),
+          path,
+          spec: withAnswers(item[method], json.components.responses)
+        }))
     )
     formats.default.default(this.#ajv)
     this.#ajv.addSchema({ $id: "document", ...json })
@@ -56,11 +62,9 @@ export class Document {
   bodyFault({ method, path }: Operation, value: unknown, status?: number): string | null {
     const at = ["", "paths", path, method.toLowerCase()]
     const of = status === undefined ? ["requestBody"] : ["responses", String(status)]
-    const pointer = [...at, ...of, "content", "application/json", "schema"]
-    return this.fault(
-      pointer.map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"))).join("/"),
-      value
-    )
+    const place = [...at, ...of].map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1")))
+    const shared = this.json.paths[path][method.toLowerCase()].responses[String(status)]?.$ref
+    return this.fault(`${shared?.slice(1) ?? place.join("/")}/content/application~1json/schema`, value)
   }
 
   /**
@@ -77,6 +81,14 @@ export class Document {
       ? `${operation.id} does not state ${status} ${body.code}`
       : this.bodyFault(operation, body, status)
   }
+}
+
+const withAnswers = (spec: Body, shared: Body): Body => {
+  const answers = Object.entries<Body>(spec.responses).map(([status, answer]) => [
+    status,
+    answer.$ref === undefined ? answer : shared[answer.$ref.split("/").at(-1)]
+  ])
+  return { ...spec, responses: Object.fromEntries(answers) }
 }
 
 const routing: ReadonlySet<string> = new Set(["ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED"])

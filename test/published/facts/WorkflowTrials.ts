@@ -17,22 +17,8 @@ const warned = tests("packages/api/test/Workflows.test.ts")(
 const bounded = trials(
   "Workflow test without previews returns none, and a test that grows too large ends with an error"
 )
-<<<<<<< o
-const sampled = real(
-  "is tried on the last request of its source, or on one that is named; people see it without its secrets"
-)
-const live = real("live, it really sends: once, with the headers of a run, and nothing of it is stored")
-||||||| b
-const bounded = trials("without previews there are none; a test with too much of everything comes to an end")
-const sampled = real(
-  "is tried on the last request of its source, or on one that is named; people see it without its secrets"
-)
-const live = real("live, it really sends: once, with the headers of a run, and nothing of it is stored")
-=======
-const bounded = trials("without previews there are none; a test with too much of everything comes to an end")
 const sampled = real("A workflow is tested with the last or a given request, and people see it without secrets")
 const live = real("A live test sends once with the headers of a run and stores nothing")
->>>>>>> t
 
 const list = templated("List of workflow templates has all of them and what each requires")
 const draft = templated("Workflow template ${template.key} becomes a draft that its sample passes through")

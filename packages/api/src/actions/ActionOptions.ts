@@ -27,7 +27,7 @@ const behindOf = (cursor: string | null | undefined): Result.Result<Behind | nul
   if (cursor === undefined || cursor === null) return Result.succeed(null)
   const read = decode(Buffer.from(cursor, "base64url").toString("utf8"))
   return Option.isNone(read)
-    ? Result.fail(fail("INVALID_CURSOR", "the cursor is not one that a list returned"))
+    ? Result.fail(fail("INVALID_CURSOR", "the cursor was not returned by this list"))
     : Result.succeed({ name: read.value[0], id: read.value[1] })
 }
 

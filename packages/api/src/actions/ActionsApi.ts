@@ -50,7 +50,7 @@ export class ActionsApi extends groupOf(action, { list: Lists.actions }, [
       permission: notByProjectKeys(reading),
       summary: "List the providers of actions",
       description:
-        "With the credentials, inputs and outputs of each of their actions. 304 to who has its `ETag` in `If-None-Match`.",
+        "Returns the credentials, inputs and outputs of each action. If `If-None-Match` has the current `ETag`, the answer is 304.",
       answer: Lists.wholeList.example(provider)
     })
   ),
@@ -62,8 +62,8 @@ export class ActionsApi extends groupOf(action, { list: Lists.actions }, [
     operation({
       id: "listActionOptions",
       permission: notByProjectKeys(reading),
-      summary: "List what an input can be chosen from",
-      description: "One page, ordered by name. Nothing is stored, and no credential is answered.",
+      summary: "List the choices for an input",
+      description: "Returns one page, ordered by name. Nothing is stored, and no credential is returned.",
       body: { provider_key: "gateway", resource: "sources", query: "shop" },
       answer: {
         models: [{ id: "src_01kak1v8m0c3x9f2e7d5b4a6gh", name: "shop", description: "WEBHOOK" }],

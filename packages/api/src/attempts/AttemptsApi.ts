@@ -18,7 +18,7 @@ export class AttemptsApi extends HttpApiGroup.make("attempts")
         id: "listAttempts",
         permission: reading,
         summary: "List attempts",
-        description: "Newest first unless told, with cursors both ways.",
+        description: "Newest first by default. Cursors lead in both directions.",
         answer: Lists.attempts.example(attempt),
         errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
       })
@@ -32,7 +32,7 @@ export class AttemptsApi extends HttpApiGroup.make("attempts")
         id: "getAttempt",
         permission: reading,
         summary: "Retrieve an attempt",
-        description: "With what was asked and what was answered.",
+        description: "Returns the request that was sent and the response.",
         answer: attempt,
         errors: ["NOT_FOUND"]
       })
@@ -40,5 +40,5 @@ export class AttemptsApi extends HttpApiGroup.make("attempts")
   )
   .middleware(Authorization)
   .annotateMerge(
-    OpenApi.annotations({ title: "Attempts", description: "Each try to deliver an event, with its answer." })
+    OpenApi.annotations({ title: "Attempts", description: "Each attempt to deliver an event, with its response." })
   ) {}

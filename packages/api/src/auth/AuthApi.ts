@@ -37,12 +37,12 @@ export const login = bodyOf(
     credential: Schema.optionalKey(Token.annotate({ description: "Alias of id_token" })),
     team_id: Schema.optionalKey(
       Schema.String.check(Characters.upTo(100)).annotate({
-        description: "What calls of the session act on that name no team; one of the user's"
+        description: "The team of calls that name no team. It must be one of the user's teams"
       })
     ),
     nonce: Schema.optionalKey(
       Schema.String.check(Characters.between(1, 1_000)).annotate({
-        description: "The nonce that the token was asked for with; given, the token has to have it"
+        description: "The nonce with which the token was requested. If it is sent, the token must contain it"
       })
     )
   }).annotate({ identifier: "Login" })
@@ -54,8 +54,8 @@ const change = { query: Parameters.onlyTeam, payload: profile.described, success
 
 const changing = {
   permission: ofOneself,
-  summary: "Change one's name",
-  description: "Not of the demo user, whom everybody may be.",
+  summary: "Change the user's own name",
+  description: "The name of the demo user cannot be changed.",
   body: { name: "Ada" },
   answer: session
 } as const
@@ -70,8 +70,8 @@ export class AuthApi extends HttpApiGroup.make("auth")
       operation({
         id: "getMe",
         permission: oneself,
-        summary: "Tell who is calling",
-        description: "The user, their session and the teams that they are members of; of an API key, its team.",
+        summary: "Retrieve the caller",
+        description: "Returns the user, the session and the user's teams. For an API key it returns the key's team.",
         answer: session
       })
     ),
@@ -87,7 +87,7 @@ export class AuthApi extends HttpApiGroup.make("auth")
         id: "logout",
         permission: ofOneself,
         summary: "End the session",
-        description: "Its token is no longer valid anywhere.",
+        description: "The session's token is no longer valid.",
         answer: { ok: true }
       })
     )
@@ -99,7 +99,8 @@ export class AuthApi extends HttpApiGroup.make("auth")
         id: "loginDemo",
         permission: "public",
         summary: "Begin a demo session",
-        description: "As the demo user, who owns the demo team; for 24 hours. It can be switched off.",
+        description:
+          "The session is that of the demo user, who owns the demo team. It lasts 24 hours. The operator can switch this off.",
         answer: newSession,
         errors: loginErrors
       })
@@ -114,7 +115,7 @@ export class AuthApi extends HttpApiGroup.make("auth")
         permission: "public",
         summary: "Begin a session with an ID token",
         description:
-          "Its issuer, audience, signature and times are checked, and the nonce where one is given. The session ends after 7 days.",
+          "The issuer, audience, signature and times of the token are checked, and the nonce if one is sent. The session ends after 7 days.",
         body: { id_token: "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl", team_id: ids.team },
         answer: newSession,
         errors: ["VALIDATION_ERROR", "INVALID_ID_TOKEN", "TEAM_FORBIDDEN", ...loginErrors]

@@ -61,7 +61,7 @@ export const layer = HttpApiBuilder.group(
       const { caller, id } = yield* CurrentTeam
       const signedIn = yield* signedInOf(caller)
       if (signedIn.user.id === demoUser) {
-        return yield* fail("USER_SESSION_REQUIRED", "the demo user is everybody's, and keeps its name")
+        return yield* fail("USER_SESSION_REQUIRED", "the name of the demo user cannot be changed")
       }
       const { name } = yield* Effect.fromResult(profile.judge(yield* readJsonObject(request)))
       yield* read(Effect.provideContext(rename(signedIn.user.id, name), database))

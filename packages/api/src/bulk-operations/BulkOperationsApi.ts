@@ -35,9 +35,12 @@ export const bulkOperations = <const Of extends BulkOf, Body extends Schema.Code
       success: Lists.bulkOperations.answer(BulkOperation)
     }).annotateMerge(
       operation({
-        ...about(`list${Name}BulkOperations`, `List bulk operations of ${records}, newest first`, "Pages by cursor.", [
-          "INVALID_CURSOR"
-        ]),
+        ...about(
+          `list${Name}BulkOperations`,
+          `List bulk operations of ${records}, newest first`,
+          "Returns pages by cursor.",
+          ["INVALID_CURSOR"]
+        ),
         permission: reading,
         answer: Lists.bulkOperations.example(shown)
       })
@@ -51,7 +54,7 @@ export const bulkOperations = <const Of extends BulkOf, Body extends Schema.Code
         ...about(
           `create${Name}BulkOperation`,
           create,
-          "What it finds is written down first (PLANNED), then carried out (RUNNING) at a pace that live traffic does not notice. With `confirm` false it waits, with its total_count and a sample, until it is told to run, for a day. Without any condition it needs `all`. At most 50 at a time.",
+          "The operation first stores what the filter finds (PLANNED). It then runs (RUNNING) at a pace that does not delay live traffic. If `confirm` is false, it shows its total_count and a sample, and waits for its confirmation for up to a day. A filter without conditions requires `all`. A team can have at most 50 operations under way.",
           ["INVALID_TIME_RANGE", "TEAM_LIMIT_REACHED"]
         ),
         permission: executing,
@@ -60,7 +63,9 @@ export const bulkOperations = <const Of extends BulkOf, Body extends Schema.Code
     ),
     HttpApiEndpoint.get("bulkOperation", `${path}/:id`, { ...one, success: BulkOperation }).annotateMerge(
       operation({
-        ...about(`get${Name}BulkOperation`, "Retrieve a bulk operation", "With how far it has come.", ["NOT_FOUND"]),
+        ...about(`get${Name}BulkOperation`, "Retrieve a bulk operation", "Returns the operation with its progress.", [
+          "NOT_FOUND"
+        ]),
         permission: reading
       })
     ),
@@ -69,7 +74,7 @@ export const bulkOperations = <const Of extends BulkOf, Body extends Schema.Code
         ...about(
           `run${Name}BulkOperation`,
           "Confirm a bulk operation",
-          "A plan begins, at once or when it is made. Again it changes nothing.",
+          "Starts a planned operation, at once or when its plan is ready. Repeating it changes nothing.",
           ["NOT_FOUND", "BULK_OPERATION_NOT_RUNNABLE"]
         ),
         permission: executing
@@ -80,7 +85,7 @@ export const bulkOperations = <const Of extends BulkOf, Body extends Schema.Code
         ...about(
           `cancel${Name}BulkOperation`,
           "Cancel a bulk operation",
-          "What it has queued is delivered all the same.",
+          "Events that it has queued already are still delivered.",
           ["NOT_FOUND", "BULK_OPERATION_NOT_CANCELABLE"]
         ),
         permission: executing,
@@ -97,21 +102,21 @@ const said = {
   requests: {
     Name: "Request",
     of: "requests",
-    create: "Replay all requests that a filter finds",
+    create: "Replay all requests that match a filter",
     type: "request_bulk_retry",
     filter: { ...rest, status: ["rejected"] }
   },
   events: {
     Name: "Event",
     of: "events",
-    create: "Retry all events that a filter finds, or cancel those that wait",
+    create: "Retry all events that match a filter, or cancel those that wait",
     type: "event_bulk_retry",
     filter: { ...bulkOperation.filter, resolved: false }
   },
   ignored_events: {
     Name: "IgnoredEvent",
     of: "ignored events",
-    create: "Replay the requests of all ignored events that a filter finds, each to the connection that ignored it",
+    create: "Replay the requests of all ignored events that match a filter, each to the connection that ignored it",
     type: "ignored_event_bulk_retry",
     filter: { from: rest.from, to: rest.to, cause: ["TRANSFORMATION_FAILED"] }
   }

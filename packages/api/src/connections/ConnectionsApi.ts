@@ -19,8 +19,9 @@ export class ConnectionsApi extends groupOf(connection, { list: Lists.connection
     operation({
       id: "getLatestInput",
       permission: reading,
-      summary: "The latest request its source accepted",
-      description: "To try a filter or a transformation on; null when there is none.",
+      summary: "Retrieve the latest request of a connection's source",
+      description:
+        "Returns the latest accepted request, as a sample for a filter or a transformation. Null if there is none.",
       answer: latestInput,
       errors: ["NOT_FOUND"]
     })

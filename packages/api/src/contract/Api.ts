@@ -63,11 +63,11 @@ export class Api extends HttpApi.make("tidegate")
         { url: "/", description: "The same routes without the prefix" }
       ],
       description: [
-        "Sources receive requests, connections route them, destinations are delivered to.",
+        "Sources receive requests, connections route them, and destinations receive events.",
         "Every route works with and without the prefix /v1.",
-        "Errors are JSON with error, code, status, message and data; a path that is known answers 405 with `Allow` to other methods.",
-        "Times are ISO 8601 in UTC; windows take ISO 8601, now, or now-<n><s|m|h|d>.",
-        "A member or a parameter that nobody knows is 400, with the nearest name; `Prefer: handling=lenient` has it left out. More members may come in what is answered."
+        "Errors are JSON with error, code, status, message and data. A known path returns 405 with `Allow` for other methods.",
+        "Times are ISO 8601 in UTC. The bounds of time ranges can be ISO 8601, now, or now-<n><s|m|h|d>.",
+        "An unknown member or parameter is a 400 that suggests the nearest name. With `Prefer: handling=lenient` it is ignored. New members may be added to answers."
       ].join(" "),
       transform: (generated) => completeDocument(generated as OpenApi.OpenAPISpec)
     })

@@ -17,15 +17,15 @@ export interface ErrorBody {
 const Fields = Schema.Struct({
   fields: Schema.Array(
     Schema.Struct({
-      path: Schema.String.annotate({ description: "The member or parameter that is wrong" }),
+      path: Schema.String.annotate({ description: "The invalid member or parameter" }),
       message: Schema.String.annotate({ description: "What is wrong with it" })
     })
   )
 })
 
 const RuleFault = Schema.Struct({
-  rule_index: Schema.NullOr(Schema.Int).annotate({ description: "Its place in the array as written" }),
-  path: Schema.String.annotate({ description: "The place in that rule" }),
+  rule_index: Schema.NullOr(Schema.Int).annotate({ description: "The index in the array, as written" }),
+  path: Schema.String.annotate({ description: "The path in that rule" }),
   message: Schema.String
 })
 
@@ -37,22 +37,22 @@ const Issues = Schema.Struct({
       code: Schema.String,
       step_id: textOrNull,
       edge_id: textOrNull,
-      field: textOrNull.annotate({ description: "The place in the step or edge" }),
+      field: textOrNull.annotate({ description: "The path in the step or edge" }),
       message: Schema.String,
       data: Schema.optionalKey(
         Schema.Struct({
           step_ids: Schema.Array(Schema.String).annotate({
-            description: "The steps of a circle, each before the one that it leads to"
+            description: "The steps of a cycle, each followed by the step that it leads to"
           })
         })
-      ).annotate({ description: "Of `GRAPH_CYCLE`" })
+      ).annotate({ description: "For `GRAPH_CYCLE`" })
     })
   )
 })
 
 const ConditionFault = Schema.Struct({
-  path: Schema.String.annotate({ description: "The member, or the place in the conditions" }),
-  operator: Schema.NullOr(Schema.String).annotate({ description: "The operator there, if it is one" }),
+  path: Schema.String.annotate({ description: "The member, or the path in the conditions" }),
+  operator: Schema.NullOr(Schema.String).annotate({ description: "The operator at that place, if there is one" }),
   message: Schema.String
 })
 
@@ -70,76 +70,78 @@ const ofFormatter = Object.fromEntries(
 
 /** When each code is returned, and its data. */
 const about: Record<ErrorCode, About> = {
-  INVALID_JSON: { when: "The body is no JSON." },
-  VALIDATION_ERROR: { when: "A member of the body, or a parameter, is wrong.", data: Fields },
-  INVALID_CURSOR: { when: "The cursor is none of this list, or of other filters." },
+  INVALID_JSON: { when: "The body is not JSON." },
+  VALIDATION_ERROR: { when: "A member of the body, or a parameter, is invalid.", data: Fields },
+  INVALID_CURSOR: { when: "The cursor belongs to another list or to other filters." },
   INVALID_TIME_RANGE: { when: "`from` is later than `to`." },
-  RULE_INVALID: { when: "One of the rules is wrong.", data: RuleFault },
-  EMPTY_FILTER: { when: "The filter asks for nothing.", data: ConditionFault },
-  INVALID_FILTER_NAME: { when: "The name is none that a filter can have.", data: ConditionFault },
+  RULE_INVALID: { when: "One of the rules is invalid.", data: RuleFault },
+  EMPTY_FILTER: { when: "The filter has no condition.", data: ConditionFault },
+  INVALID_FILTER_NAME: { when: "The name is not valid for a filter.", data: ConditionFault },
   OAUTH2_STATE_INVALID: {
-    when: "The consent was not begun here, has ended already, or was begun with other settings."
+    when: "The consent was not started here, has ended already, or was started with other settings."
   },
-  OAUTH2_HANDSHAKE_FAILED: { when: "Whoever was asked to consent, or the provider, has said no." },
+  OAUTH2_HANDSHAKE_FAILED: { when: "The person or the provider refused the consent." },
   TRANSFORMATION_INVALID: { when: "The code does not compile." },
   WORKFLOW_GRAPH_INVALID: {
-    when: "The workflow's steps and edges are no graph that can run; `data` has all that is wrong.",
+    when: "The workflow's steps and edges are not a graph that can run. `data` lists all faults.",
     data: Issues
   },
   workflow_conflict: {
-    when: "Somebody else has changed the workflow since that version.",
+    when: "The workflow has been changed since that version.",
     data: Schema.Struct({ current_version: Schema.Int, supplied_version: Schema.Int })
   },
   SAMPLE_UNAVAILABLE: {
-    when: "There is no request to try the workflow on: neither one in the body, nor one that is stored."
+    when: "There is no sample request for the test, neither in the body nor stored."
   },
-  TEMPLATE_BINDING_INVALID: { when: "What the template has to be given is missing, or of another kind.", data: Fields },
+  TEMPLATE_BINDING_INVALID: { when: "A binding of the template is missing, or has the wrong type.", data: Fields },
   WORKFLOW_NOT_EXECUTABLE: {
-    when: "The workflow names something that is disabled, has no source, or is itself disabled.",
+    when: "The workflow is disabled, has no source, or uses something that is disabled.",
     data: Issues
   },
   LOOP_DETECTED: {
-    when: "The request has come of one that the gateway itself has sent on, more than ten times over, or with more than 1,000 others in a minute (`gateway-loop`). It is stored, rejected."
+    when: "The request has passed through the gateway more than ten times, or it is one of more than 1,000 such requests in a minute (`gateway-loop`). It is stored as rejected."
   },
-  RUN_ACTIVE: { when: "The run is not at its end." },
+  RUN_ACTIVE: { when: "The run has not finished." },
   STEP_NOT_RETRYABLE: {
-    when: "The step has not failed, or its run was begun 100 times.",
+    when: "The step has not failed, or its run has been started 100 times.",
     data: Schema.Struct({ step_status: Schema.String })
   },
   RUN_PAYLOAD_EXPIRED: {
-    when: "Retention took what the run began with.",
+    when: "Retention has deleted the payload of the run's request.",
     data: Schema.Struct({ expired_at: Schema.String })
   },
   PROVIDER_ACCOUNT_NOT_CONNECTED: { when: "The provider's account is not connected." },
   ACTION_OPTIONS_INVALID: {
-    when: "There is nothing of that name to choose from.",
+    when: "There are no choices with that name.",
     data: Schema.Struct({
       provider_key: Schema.String,
       resource: Schema.String,
       resources: Schema.Array(Schema.String)
     })
   },
-  INVALID_KEY_POLICY: { when: "The key cannot be what the body says.", data: Fields },
-  FORMATTER_ENVELOPE_INVALID: { when: "The body says no trial of the formatter.", data: Fields },
-  FORMATTER_ANCHOR_INVALID: { when: "`anchor_at` is no time with its offset.", data: Fields },
+  INVALID_KEY_POLICY: { when: "The key cannot have the policy in the body.", data: Fields },
+  FORMATTER_ENVELOPE_INVALID: { when: "The body is not a valid test of the formatter.", data: Fields },
+  FORMATTER_ANCHOR_INVALID: { when: "`anchor_at` is not a time with an offset.", data: Fields },
   FORMATTER_BODY_TOO_LARGE: {
-    when: "The body is larger than the formatter takes.",
-    data: Schema.Struct({ limit_bytes: Schema.Int.annotate({ description: "Bytes that a body may have" }) })
+    when: "The body is larger than the formatter's limit.",
+    data: Schema.Struct({ limit_bytes: Schema.Int.annotate({ description: "Maximum bytes of a body" }) })
   },
   ...ofFormatter,
-  UNAUTHENTICATED: { when: "No API key and no session token was sent." },
-  INVALID_API_KEY: { when: "The API key is not, or no longer, valid." },
-  SESSION_EXPIRED: { when: "The session is over: its time is, or its user has signed out." },
-  INVALID_ID_TOKEN: { when: "The ID token is not the configured issuer's, not for this gateway, or not valid now." },
-  SOURCE_AUTH_FAILED: { when: "The sender could not be verified. The request is stored, rejected." },
-  TEAM_FORBIDDEN: { when: "The caller cannot act on that team." },
+  UNAUTHENTICATED: { when: "Neither an API key nor a session token was sent." },
+  INVALID_API_KEY: { when: "The API key is not valid, or no longer valid." },
+  SESSION_EXPIRED: { when: "The session has expired, or its user has signed out." },
+  INVALID_ID_TOKEN: {
+    when: "The ID token is not from the configured issuer, is not for this gateway, or is not valid now."
+  },
+  SOURCE_AUTH_FAILED: { when: "The sender could not be verified. The request is stored as rejected." },
+  TEAM_FORBIDDEN: { when: "The caller has no access to that team." },
   ROLE_REQUIRED: {
-    when: "The user may act on that team, but not do this.",
+    when: "The user's role in that team does not allow this.",
     data: Schema.Struct({ required: Schema.String })
   },
-  USER_SESSION_REQUIRED: { when: "Only a signed-in user may do this, no key." },
+  USER_SESSION_REQUIRED: { when: "This requires a signed-in user. A key is not allowed." },
   INSUFFICIENT_SCOPE: {
-    when: "The key has not the scope that this needs.",
+    when: "The key does not have the required scope.",
     data: Schema.Struct({ required: Schema.String })
   },
   EXECUTE_GRANT_REQUIRED: {
@@ -147,67 +149,71 @@ const about: Record<ErrorCode, About> = {
     data: Schema.Struct({ route_key: Schema.String })
   },
   LOGIN_DISABLED: { when: "This way of signing in is not configured here." },
-  SOURCE_DISABLED_INGRESS: { when: "The source is disabled. The request is stored, rejected." },
+  SOURCE_DISABLED_INGRESS: { when: "The source is disabled. The request is stored as rejected." },
   SERVICE_WORKER_REFUSED: {
-    when: "A browser asks for the script of a service worker (`Service-Worker: script`): no source is one. The request is stored, rejected."
+    when: "A browser requests the script of a service worker (`Service-Worker: script`), which a source must not provide. The request is stored as rejected."
   },
   NOT_FOUND: { when: "The team has no such resource.", data: Resource },
   ROUTE_NOT_FOUND: { when: "There is no such route." },
-  SHARE_NOT_FOUND: { when: "There is no such share (any more)." },
-  FIXTURE_TARGET_INVALID: { when: "The connection is none of the fixture's targets." },
+  SHARE_NOT_FOUND: { when: "The share does not exist, or no longer exists." },
+  FIXTURE_TARGET_INVALID: { when: "The connection is not a target of the fixture." },
   SHARE_EXPIRED: { when: "The share has expired." },
   SHARE_REVOKED: { when: "The share was revoked." },
-  INVALID_BIN_TOKEN: { when: "The bin's token is missing or wrong, or has ended because the bin was claimed." },
+  INVALID_BIN_TOKEN: {
+    when: "The bin's token is missing or wrong, or is no longer valid because the bin was claimed."
+  },
   BIN_ALREADY_CLAIMED: { when: "The bin was claimed already." },
   BIN_EXPIRED: { when: "The bin has expired." },
-  METHOD_NOT_ALLOWED: { when: "The path is known, the method is not one of those in `Allow`." },
+  METHOD_NOT_ALLOWED: { when: "The path does not support this method. `Allow` lists the supported methods." },
   SOURCE_METHOD_NOT_ALLOWED: {
-    when: "The source does not take this method; `Allow` has those it does. The request is stored, rejected."
+    when: "The source does not accept this method. `Allow` lists the accepted methods. The request is stored as rejected."
   },
-  RESOURCE_ALREADY_EXISTS: { when: "Another resource has this name; `data` names it.", data: Resource },
+  RESOURCE_ALREADY_EXISTS: { when: "Another resource has this name. `data` identifies it.", data: Resource },
   SOURCE_DISABLED: { when: "The source is disabled or deleted." },
   CONNECTION_DISABLED: { when: "The connection is disabled." },
   CONNECTION_PAUSED: { when: "The connection is paused." },
   DESTINATION_DISABLED: { when: "The destination is disabled." },
-  EVENT_NOT_RETRYABLE: { when: "The event is still to be delivered." },
-  PAYLOAD_UNAVAILABLE: { when: "Retention took the payload." },
+  EVENT_NOT_RETRYABLE: { when: "The event has not finished." },
+  PAYLOAD_UNAVAILABLE: { when: "Retention has deleted the payload." },
   IDEMPOTENCY_KEY_IN_USE: {
-    when: "The call with that `Idempotency-Key` is under way; or it is done, and its answer could not be kept."
+    when: "The call with that `Idempotency-Key` is under way, or it is done and its answer could not be stored."
   },
-  IDEMPOTENCY_KEY_REUSED: { when: "The `Idempotency-Key` was sent with another call, or with another body." },
-  RESOURCE_IN_USE: { when: "Other resources use it." },
+  IDEMPOTENCY_KEY_REUSED: { when: "The `Idempotency-Key` was already used for another call or another body." },
+  RESOURCE_IN_USE: { when: "Other resources use this resource." },
   LIMIT_EXCEEDED: {
-    when: "The team has as many of the resource as the operator lets it have: delete one first.",
+    when: "The team has reached the operator's limit for this resource. Delete one first.",
     data: Schema.Struct({ limit: Schema.Int, resource: Schema.String })
   },
   TEAM_LIMIT_REACHED: {
-    when: "The team has as many of them as it may; no time is known at which it has fewer.",
+    when: "The team has reached its limit. It is not known when it will be below it again.",
     data: Schema.Struct({ limit: Schema.Int })
   },
   PROJECT_KEY_LIMIT_REACHED: {
-    when: "The team has as many keys as it may that are not revoked.",
+    when: "The team has reached its limit of keys that are not revoked.",
     data: Schema.Struct({ limit: Schema.Int })
   },
-  PROJECT_KEY_REVOKED: { when: "The key is revoked, which is for ever." },
+  PROJECT_KEY_REVOKED: { when: "The key is revoked. This cannot be undone." },
   LEGACY_POLICY_CUTOVER_INCOMPLETE: {
-    when: "The team's API key is still let in whatever its scopes say; the operator ends that."
+    when: "The team's API key is still accepted whatever its scopes are. Only the operator can end this."
   },
   FILTER_LIMIT_REACHED: {
-    when: "The team has as many filters as it may.",
+    when: "The team has reached its limit of filters.",
     data: Schema.Struct({ limit: Schema.Int, resource: Schema.String })
   },
-  BULK_OPERATION_NOT_CANCELABLE: { when: "The operation has come to its end." },
+  BULK_OPERATION_NOT_CANCELABLE: { when: "The operation has finished." },
   BULK_OPERATION_NOT_RUNNABLE: { when: "The operation was cancelled." },
-  PAYLOAD_TOO_LARGE: { when: "The body is larger than is taken here." },
-  UNSUPPORTED_CONTENT_TYPE: { when: "The body is not said to be JSON, or is compressed." },
-  REQUEST_TIMEOUT: { when: "The request comes too slowly, or not to its end." },
-  UPGRADE_REQUIRED: { when: "The call is no handshake of a WebSocket." },
-  EXPECTATION_FAILED: { when: "`Expect` names something else than 100-continue." },
-  HEADERS_TOO_LARGE: { when: "The headers are too many or too large." },
-  RATE_LIMITED: { when: "Too many calls; `Retry-After` says when to go on." },
-  INTERNAL_ERROR: { when: "A fault of the gateway; it is in its log." },
+  PAYLOAD_TOO_LARGE: { when: "The body is larger than this call allows." },
+  UNSUPPORTED_CONTENT_TYPE: { when: "The content type is not JSON, or the body is compressed." },
+  REQUEST_TIMEOUT: { when: "The request arrived too slowly or incompletely." },
+  UPGRADE_REQUIRED: { when: "The call is not a WebSocket handshake." },
+  EXPECTATION_FAILED: { when: "`Expect` has a value other than 100-continue." },
+  HEADERS_TOO_LARGE: { when: "There are too many headers, or they are too large." },
+  RATE_LIMITED: { when: "There were too many calls. `Retry-After` says when to try again." },
+  INTERNAL_ERROR: { when: "The gateway has a fault, which is in its log." },
   UPSTREAM_ERROR: { when: "Proxy mode: the upstream could not be reached." },
-  QUEUE_UNAVAILABLE: { when: "Storage, or the owner of the resource, did not answer in time; see `Retry-After`." },
+  QUEUE_UNAVAILABLE: {
+    when: "The database, or the process that owns the resource, did not answer in time. See `Retry-After`."
+  },
   UPSTREAM_TIMEOUT: { when: "Proxy mode: the upstream did not answer in time." }
 }
 
@@ -228,10 +234,10 @@ export const errorOf = (code: ErrorCode) => {
   const { data, when } = about[code]
   const shown = toResponse(new GatewayError({ code, message: when })).body as unknown as ErrorBody
   const body = Schema.Struct({
-    error: Schema.String.annotate({ description: "A label of the status" }),
+    error: Schema.String.annotate({ description: "The name of the status" }),
     code: Schema.Literal(shown.code),
     status: Schema.Literal(shown.status),
-    message: Schema.String.annotate({ description: "For people; it may change" }),
+    message: Schema.String.annotate({ description: "A text for people. It may change" }),
     data: Schema.optionalKey(data === undefined ? Schema.Json : Schema.Json.pipe(describedAs(data)))
   }).annotate({ identifier: schemaNameOf(code), description: when })
   return body.pipe(

@@ -22,7 +22,7 @@ export const permissionOf = ({
   identifier
 }: Pick<HttpApiEndpoint.Top, "annotations" | "identifier">): Permission => {
   const permission = Context.getOrUndefined(annotations, CallableBy)
-  if (permission === undefined) throw new Error(`nothing says who may call ${identifier}`)
+  if (permission === undefined) throw new Error(`no permission is declared for ${identifier}`)
   return permission
 }
 

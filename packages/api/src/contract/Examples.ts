@@ -3,7 +3,6 @@ import * as ConnectionExample from "@tidegate/resources/connection/Example"
 import * as DestinationExample from "@tidegate/resources/destination/Example"
 import * as SourceExample from "@tidegate/resources/source/Example"
 import * as Transformation from "@tidegate/resources/Transformation"
-import { whsecOf } from "@tidegate/outbound-auth/DeliverySignature"
 
 export { ids }
 
@@ -57,7 +56,46 @@ export const validation = {
   error: { code: "NO_HANDLER", name: "Error", message: 'the code does not call addHandler("transform", …)', line: null }
 } as const
 
-export { capabilities } from "@tidegate/entities/Transformation/Capabilities"
+export const capabilities = {
+  runtime: "js-v1",
+  runtimes: ["js-v1"],
+  handlers: ["transform"],
+  isolations: ["sealed", "fresh"],
+  globals: [
+    "addHandler",
+    "console",
+    "process.env",
+    "URL",
+    "URLSearchParams",
+    "TextEncoder",
+    "TextDecoder",
+    "atob",
+    "btoa",
+    "crypto.hash",
+    "crypto.hmac",
+    "crypto.timingSafeEqual",
+    "crypto.randomUUID"
+  ],
+  limits: {
+    time_ms: 1_000,
+    memory_bytes: 67_108_864,
+    code_bytes: 1_048_576,
+    variables: 100,
+    variables_bytes: 65_536,
+    output_bytes: 10_485_760,
+    body_values: 100_000,
+    body_depth: 512,
+    headers: 500,
+    headers_bytes: 65_536,
+    header_name_bytes: 256,
+    header_value_bytes: 32_768,
+    path_bytes: 2_048,
+    query_bytes: 16_384,
+    query_values: 1_000,
+    log_lines: 100,
+    log_line_bytes: 4_096
+  }
+} as const
 
 export const data = {
   method: "POST",
@@ -446,11 +484,13 @@ export const projectSecrets = {
   ...times
 } as const
 
-const newSigningSecret = `gws_${"0123456789abcdef".repeat(4)}`
-
 export const rotatedSecrets = {
   ...projectSecrets,
-  signing_secret: { ...signingSecret, value: newSigningSecret, whsec_value: whsecOf(newSigningSecret) }
+  signing_secret: {
+    ...signingSecret,
+    value: "gws_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    whsec_value: "whsec_Z3dzXzAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+  }
 } as const
 
 export const consentStarted = {

@@ -25,7 +25,7 @@ export const Deleted = Schema.Struct({ id: Schema.String, deleted: Schema.Litera
 })
 
 const Warnings = Schema.Array(Warning).annotate({
-  description: "What the write leaves open; not there when it is nothing"
+  description: "Problems that the write did not resolve. Absent if there are none"
 })
 
 /** What the calls on a resource have beyond its declaration. */
@@ -44,16 +44,19 @@ interface Example {
 const article = (name: string): string => `${/^[aeiou]/.test(name) ? "an" : "a"} ${name}`
 
 const defaults = ({ name, plural }: AnyResource) => ({
-  list: { summary: `List ${plural}`, description: "Pages by cursor. A page may be shorter than its limit." },
-  create: { summary: `Create ${article(name)}`, description: "Its name is unique in the team." },
-  upsert: {
-    summary: `Create ${article(name)}, or update the one of its name`,
-    description: "What is left out stays as it is."
+  list: {
+    summary: `List ${plural}`,
+    description: "Returns pages by cursor. A page may have fewer rows than its limit."
   },
-  retrieve: { summary: `Retrieve ${article(name)}`, description: "As it is stored." },
-  update: { summary: `Update ${article(name)} in part`, description: "What is given replaces what is there." },
-  replace: { summary: `Replace ${article(name)}`, description: "What is left out has its default." },
-  delete: { summary: `Delete ${article(name)}`, description: "Its name is free again." },
+  create: { summary: `Create ${article(name)}`, description: "The name must be unique in the team." },
+  upsert: {
+    summary: `Create ${article(name)}, or update the one with that name`,
+    description: "Members that are left out keep their values."
+  },
+  retrieve: { summary: `Retrieve ${article(name)}`, description: "Returns the stored record." },
+  update: { summary: `Update ${article(name)} in part`, description: "Members in the body replace the stored ones." },
+  replace: { summary: `Replace ${article(name)}`, description: "Members that are left out get their defaults." },
+  delete: { summary: `Delete ${article(name)}`, description: "The name can be used again." },
   switch: (to: string) => ({
     summary: `${typeName(to)} ${article(name)}`,
     description: "Repeating it changes nothing."
@@ -144,7 +147,7 @@ export const groupOf = <
       ? record
       : Schema.Struct({ ...record.fields, warnings: Schema.optionalKey(Warnings) }).annotate({
           identifier: `Written${Name}`,
-          description: "The record, with what is left open"
+          description: "The record, with warnings"
         })
   const written: ReadonlyArray<ErrorCode> = ["RESOURCE_ALREADY_EXISTS", ...(errors.write ?? [])]
   const made: ReadonlyArray<ErrorCode> = [...new Set([...written, teamLimits[resource.plural]!.code])]

@@ -44,7 +44,7 @@ interface Declaration<Filters extends Schema.Struct.Fields, Beside extends Schem
   readonly filters: Filters
   readonly beside: Shape<Beside>
   /** Maximum of rows in a page (default: 255). */
-  readonly most?: number
+  readonly maxRows?: number
   /** A limit of less than 1 is taken as 1, as in document 2, and is not refused. */
   readonly clamps?: boolean
 }
@@ -52,7 +52,7 @@ interface Declaration<Filters extends Schema.Struct.Fields, Beside extends Schem
 /** A list. Its cursors are bound to its `name` and to what it is narrowed to. */
 export interface List {
   readonly name: string
-  readonly most: number
+  readonly maxRows: number
 }
 
 const list = <
@@ -61,15 +61,15 @@ const list = <
   const Beside extends Schema.Struct.Fields
 >(
   name: Name,
-  { beside, clamps = false, filters, most = 255 }: Declaration<Filters, Beside>
+  { beside, clamps = false, filters, maxRows = 255 }: Declaration<Filters, Beside>
 ) => ({
   name,
-  most,
+  maxRows,
   query: {
     ...Parameters.onlyTeam,
     ...filters,
     ...Parameters.cursor,
-    limit: clamps ? Parameters.clamped(most, 100) : Parameters.limit(most, 100)
+    limit: clamps ? Parameters.clamped(maxRows, 100) : Parameters.limit(maxRows, 100)
   },
   answer: <Model extends Schema.Top>(model: Model) => listOf(model, beside.fields),
   example: (model: object) => exampleOf(model, beside.example)
@@ -130,7 +130,7 @@ const resourceList = <const Name extends string, const Filters extends Schema.St
   })
 })
 
-const switchable = { include_disabled: Parameters.flag("false leaves out what is disabled", true) }
+const switchable = { include_disabled: Parameters.flag("If false, disabled resources are left out", true) }
 const typed = { ...switchable, type: Parameters.text("Only this type") }
 
 export const sources = resourceList("sources", { filters: typed })
@@ -148,7 +148,7 @@ export const connections = resourceList("connections", {
 
 export const transformations = resourceList("transformations", {
   filters: {
-    include_counts: Parameters.flag("Counts executions and connections; without it they are shown as zeros", false),
+    include_counts: Parameters.flag("Counts executions and connections. By default they are zero", false),
     include_metrics: Parameters.flag("Alias of include_counts")
   }
 })
@@ -172,7 +172,7 @@ export const workflowRuns = list("workflow_runs", {
   clamps: true,
   filters: {
     ...Parameters.window,
-    from: Parameters.moment("Start of the window; unless told all there are"),
+    from: Parameters.moment("Start of the window. By default there is none"),
     status: Parameters.values("Of these states", RunStatus)
   }
 })
@@ -180,10 +180,10 @@ export const workflowRuns = list("workflow_runs", {
 export const workflowActivity = list("workflow_activity", {
   beside: shapes.totalled,
   clamps: true,
-  most: 100,
+  maxRows: 100,
   filters: {
     ...Parameters.window,
-    q: Parameters.text("Looks for this in request ids and in the names of workflows and sources, in either case"),
+    q: Parameters.text("Searches request ids and the names of workflows and sources, without regard to case"),
     search: Parameters.text("Alias of q"),
     source_id: Parameters.values("Only runs of these sources"),
     source: Parameters.values("Alias of source_id"),
@@ -195,35 +195,35 @@ export const executions = list("executions", {
   beside: shapes.windowed,
   filters: {
     ...Parameters.window,
-    log_level: Parameters.values("Only those whose highest line is of these", LogLevel)
+    log_level: Parameters.values("Only executions whose highest log level is one of these", LogLevel)
   }
 })
 
 export const requests = list("requests", {
   beside: shapes.whole,
-  most: 100,
+  maxRows: 100,
   filters: {
     ...Parameters.requestFilters,
-    include: Parameters.values("What to show of each row beyond its record", Schema.Literals(["data", "event_summary"]))
+    include: Parameters.values("Additional data of each row", Schema.Literals(["data", "event_summary"]))
   }
 })
 
 export const events = list("events", {
   beside: shapes.windowed,
-  most: 100,
+  maxRows: 100,
   filters: {
     ...Parameters.eventFilters,
     after: Parameters.text(
-      "Follows events as they are stored, without loss: now, or next_cursor of the page before",
+      "Returns events in the order in which they were stored, without loss. Use now to start, then next_cursor of the previous page",
       2000
     ),
-    include: Parameters.values("What to show of each row beyond its record", Schema.Literal("data"))
+    include: Parameters.values("Additional data of each row", Schema.Literal("data"))
   }
 })
 
 export const ignoredEvents = list("ignored_events", {
   beside: shapes.windowed,
-  most: 100,
+  maxRows: 100,
   filters: Parameters.ignoredEventFilters
 })
 
@@ -232,16 +232,16 @@ export const attempts = list("attempts", {
   filters: {
     ...Parameters.window,
     ...Parameters.search,
-    prev: Parameters.text("prev of the page after", 2000),
+    prev: Parameters.text("prev of the following page", 2000),
     event_id: Parameters.values("Only attempts of these events"),
     request_id: Parameters.text("Only attempts of this request"),
     destination_id: Parameters.values("Only attempts to these destinations"),
     status: Schema.optionalKey(
-      Schema.Literals(["SUCCESSFUL", "FAILED"]).annotate({ description: "Only those that ended so" })
+      Schema.Literals(["SUCCESSFUL", "FAILED"]).annotate({ description: "Only runs with this outcome" })
     ),
     ...Parameters.filtered(Declared.attemptFilters),
     order_by: Schema.optionalKey(
-      Schema.Literal("created_at").annotate({ description: "What the list is ordered by", default: "created_at" })
+      Schema.Literal("created_at").annotate({ description: "The member that orders the list", default: "created_at" })
     ),
     dir: Parameters.direction("desc")
   }
@@ -257,7 +257,7 @@ export const requestEvents = list("request_events", {
   filters: {
     ...connection,
     id: Parameters.values("Only these"),
-    status: Parameters.values("Only events of these states", EventStatus),
+    status: Parameters.values("Only events with these statuses", EventStatus),
     source_id: Parameters.values("Only events of these sources"),
     destination_id: Parameters.values("Only events to these destinations")
   }
@@ -271,7 +271,7 @@ export const requestIgnoredEvents = list("request_ignored_events", {
 export const bulkOperations = list("bulk_operations", {
   beside: shapes.plain,
   filters: {
-    bucket: Parameters.bucket("Only those that are not at their end (ongoing), or that are (history)"),
+    bucket: Parameters.bucket("Only runs that have not finished (ongoing), or that have (history)"),
     view: Parameters.bucket("Alias of bucket")
   }
 })

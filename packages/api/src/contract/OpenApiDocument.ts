@@ -2,6 +2,7 @@ import { OpenApi } from "effect/http-api"
 import { resolveMarks } from "@tidegate/resources/DescribedAs"
 import { ids } from "./Examples.ts"
 import { andFailures, anyParametersMark } from "./Operation.ts"
+import { shareFailures } from "./SharedResponses.ts"
 import { IngressApi } from "../ingress/IngressApi.ts"
 
 type Specification = OpenApi.OpenAPISpec
@@ -11,7 +12,7 @@ const teamHeader = {
   name: "x-team-id",
   in: "header",
   required: false,
-  description: "The team to act on; without it (and without team_id), the API key's own, or the session's",
+  description: "The team to act on. By default (and without team_id) it is the API key's or the session's team",
   schema: { type: "string", maxLength: 200 },
   example: ids.team
 }
@@ -21,13 +22,13 @@ const idempotencyHeader = {
   in: "header",
   required: false,
   description:
-    "The call is carried out once for a key of its caller, and answers the same again for a day: 1 to 255 characters of printable ASCII",
+    "The call is carried out once for each key of a caller. For a day, repeated calls return the same answer. 1 to 255 characters of printable ASCII",
   schema: { type: "string", minLength: 1, maxLength: 257 },
   example: '"8e03978e-40d5-43e8-bc93-6894a57f9324"'
 }
 
 const tagHeader = {
-  description: "Of these bytes; `If-None-Match` asks whether they are others by now",
+  description: "Identifies these bytes. `If-None-Match` checks whether they have changed",
   schema: { type: "string" }
 }
 
@@ -35,7 +36,7 @@ const conditionHeader = {
   name: "If-None-Match",
   in: "header",
   required: false,
-  description: "The `ETag` of an answer that the caller has: while it is the same, it is 304 without a body",
+  description: "The `ETag` of an answer that the caller has. While it is unchanged, the answer is 304 without a body",
   schema: { type: "string", maxLength: 4096 }
 }
 
@@ -52,7 +53,7 @@ const tagged = (path: PathItem): PathItem => {
       responses: {
         ...get.responses,
         200: { ...ok, headers: { ETag: tagHeader } },
-        304: { description: "The caller has it already.", headers: { ETag: tagHeader } }
+        304: { description: "The caller has the current version.", headers: { ETag: tagHeader } }
       }
     } as unknown as NonNullable<PathItem["get"]>
   }
@@ -92,14 +93,14 @@ const bodyless = (path: PathItem): PathItem => {
 const sessionScheme = {
   type: "http",
   scheme: "bearer",
-  description: "The token of a session (`/auth/...`). What is listed with it is what its user has to be to the team."
+  description: "The token of a session (`/auth/...`). The listed role in the team is required."
 } as const
 
 const projectKeyScheme = {
   type: "http",
   scheme: "bearer",
   description:
-    "A key of `/project-api-keys`. What is listed with it is the scope that it needs; with control:execute it needs a grant for the route, too."
+    "A key of `/project-api-keys`. The listed scope is required. control:execute also requires a grant for the route."
 } as const
 
 /** Moves the meaning of a parameter from its schema to the parameter, where generators of clients look for it. */
@@ -174,7 +175,7 @@ const mapPaths = (paths: Specification["paths"], change: (path: PathItem) => obj
 
 /**
  * The document as generated from the contract, completed with what the generator cannot express: the ingress URLs, the header
- * that every call may have, and the resolved marks.
+ * that every call may have, and the resolved marks. Failures are shared by the operations.
  */
 export const completeDocument = (generated: Specification): object => {
   const ingress = OpenApi.fromApi(IngressApi)
@@ -200,5 +201,5 @@ export const completeDocument = (generated: Specification): object => {
     }
   }) as Specification
   const document = JSON.parse(JSON.stringify(withoutAliases(resolved)), describeNullable) as Specification
-  return { ...document, paths: mapPaths(document.paths, describeParameters) }
+  return shareFailures({ ...document, paths: mapPaths(document.paths, describeParameters) })
 }

@@ -67,7 +67,7 @@ const seconds = { description: "Seconds to wait", schema: { type: "integer", min
 const headersOf: Readonly<Record<number, object>> = {
   401: { "WWW-Authenticate": text("`Bearer`") },
   426: { Upgrade: text("`websocket`") },
-  405: { Allow: text("The methods that are taken") },
+  405: { Allow: text("The supported methods") },
   429: { "Retry-After": seconds },
   503: { "Retry-After": seconds }
 }

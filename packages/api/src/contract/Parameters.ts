@@ -95,19 +95,19 @@ export const direction = (byDefault: "asc" | "desc") =>
   Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^(?:asc|desc)$/i, { message: "must be asc or desc" })).pipe(
       describedAs(
-        Schema.Literals(["asc", "desc"]).annotate({ description: "The order of the list", default: byDefault })
+        Schema.Literals(["asc", "desc"]).annotate({ description: "The direction of the order", default: byDefault })
       )
     )
   )
 export const orderBy = (byDefault: "name" | "created_at" | "updated_at") =>
   Schema.optionalKey(
     Schema.Literals(["name", "created_at", "updated_at"]).annotate({
-      description: "What the list is ordered by",
+      description: "The member that orders the list",
       default: byDefault
     })
   )
 
-const team = { team_id: text("The team to act on, when there is no x-team-id header") }
+const team = { team_id: text("The team to act on, if there is no header x-team-id") }
 
 export const moment = (description: string, byDefault?: string, example?: string) =>
   Schema.optionalKey(
@@ -119,26 +119,26 @@ export const moment = (description: string, byDefault?: string, example?: string
   )
 
 export const window = {
-  from: moment("Start of the window; a day before its end unless told"),
+  from: moment("Start of the window. By default it is a day before the end"),
   to: moment("End of the window", "now"),
   start: moment("Alias of from"),
   end: moment("Alias of to")
 }
 
 export const search = {
-  q: text("Looks for this in ids and further fields"),
+  q: text("Searches ids and further fields for this text"),
   search: text("Alias of q"),
   search_term: text("Alias of q")
 }
 
-export const cursor = { cursor: text("next_cursor of the page before", 2000), next: text("Alias of cursor", 2000) }
+export const cursor = { cursor: text("next_cursor of the previous page", 2000), next: text("Alias of cursor", 2000) }
 
 type Aliases<Filter> = Filter extends { readonly aliases: ReadonlyArray<infer Alias extends string> } ? Alias : never
 type Read<Filter> = Filter extends Declared.Flag
   ? boolean
   : Filter extends Declared.Text | Declared.Word
     ? string
-    : Filter extends { readonly atMost: 1 }
+    : Filter extends { readonly maxWords: 1 }
       ? string
       : ReadonlyArray<string>
 type Parameter<Filter> = Schema.optionalKey<Schema.Codec<Read<Filter>, string | ReadonlyArray<string>>>
@@ -160,7 +160,7 @@ const parameterOf = (declared: Declared.RecordFilter, description: string): Sche
     case "word":
       return Schema.optionalKey(Schema.Literals(declared.words).annotate({ description }))
     case "words":
-      return declared.atMost === 1
+      return declared.maxWords === 1
         ? Schema.optionalKey(Schema.Literals(declared.words).annotate({ description }))
         : values(description, Schema.Literals(declared.words))
     default:
@@ -186,7 +186,10 @@ export const workflowRunPath = {
 
 export const workflowRun = {
   ...team,
-  include_previews: flag("Shows what began the run, and what its steps were given and gave, without secrets", false)
+  include_previews: flag(
+    "Returns the request that started the run, and the inputs and outputs of its steps, without secrets",
+    false
+  )
 }
 
 export const executionPath = {
@@ -195,13 +198,13 @@ export const executionPath = {
 }
 
 /** An execution's id contains its time, so it is found at once: the parameter is accepted and not needed. */
-export const execution = { ...team, request_id: text("The request that it ran for; not needed") }
+export const execution = { ...team, request_id: text("The request of the execution. Not required") }
 
 export const requestFilters = { ...window, ...filtered(Declared.requestFilters) }
 
 export const requestCount = { ...team, ...requestFilters }
 
-export const bin = { limit: limit(100, 100), cursor: text("next_cursor of the page before", 2000) }
+export const bin = { limit: limit(100, 100), cursor: text("next_cursor of the previous page", 2000) }
 
 export const eventFilters = { ...window, ...filtered(Declared.eventFilters) }
 
@@ -213,24 +216,26 @@ export const ignoredEventCount = { ...team, ...ignoredEventFilters }
 
 export const bucket = (description: string) => Schema.optionalKey(BulkBucket.annotate({ description }))
 
-export const attempt = { ...team, request_id: text("Where to look first") }
+export const attempt = { ...team, request_id: text("The request in which the attempt is searched first") }
 
 /** The parameters of any series. The range has no default. It has an alias, so neither name of it can be required on its own. */
 export const seriesFields = {
   ...team,
-  from: moment("Start of the range, required under one of its names", undefined, "now-30m"),
-  to: moment("End of the range, required under one of its names", undefined, "now"),
+  from: moment("Start of the range. Required, under one of its names", undefined, "now-30m"),
+  to: moment("End of the range. Required, under one of its names", undefined, "now"),
   start: moment("Alias of from"),
   end: moment("Alias of to"),
   granularity: Schema.optionalKey(
-    Granularity.annotate({ description: "How long a bucket is; the finest with at most 300 buckets unless told" })
+    Granularity.annotate({
+      description: "Length of a bucket. By default it is the shortest one that gives at most 300 buckets"
+    })
   ),
-  measures: values("Only these measures; all unless told"),
+  measures: values("Only these measures. By default all are returned"),
   measure: values("Alias of measures")
 }
 
 const measuresOf = (known: ReadonlyArray<string>) => ({
-  measures: values("Only these measures; all unless told", Schema.Literals(known)),
+  measures: values("Only these measures. By default all are returned", Schema.Literals(known)),
   measure: values("Alias of measures", Schema.Literals(known))
 })
 
@@ -254,7 +259,7 @@ export const summaryOf = <Name extends "source" | "destination" | "transformatio
 ) =>
   ({
     ...team,
-    id: values("Whose rows; required under one of its names", Schema.String, ids[name]),
+    id: values("The ids of the resources. Required, under one of its names", Schema.String, ids[name]),
     ids: summaryAlias,
     [`${name}_id`]: summaryAlias,
     [`${name}_ids`]: summaryAlias,

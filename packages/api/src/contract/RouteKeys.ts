@@ -14,7 +14,7 @@ const endpoints: ReadonlyArray<HttpApiEndpoint.Top> = Object.values(Api.groups).
 
 for (const endpoint of endpoints) {
   if (leaksPayloads(endpoint))
-    throw new Error(`${written(endpoint)} answers payloads and does not ask for control:read`)
+    throw new Error(`${written(endpoint)} returns payloads, but does not require control:read`)
 }
 
 const executed = endpoints.filter((endpoint) => {

@@ -18,7 +18,7 @@ import { mayWrite } from "../SenderDomains.ts"
 import { askOwner, read, reader } from "../handlers/Calls.ts"
 import { handle } from "../handlers/Resource.ts"
 
-const unknown = fail("OAUTH2_STATE_INVALID", "the consent was not begun here, or has ended already: start it again")
+const unknown = fail("OAUTH2_STATE_INVALID", "the consent was not started here, or has ended already: start it again")
 
 /** Destinations: commands go to their actors, reads to the tables. */
 export const layer = HttpApiBuilder.group(

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
-import { ConsentStarted } from "@tidegate/entities/Destination/DestinationProtocol"
+import { ConsentStarted } from "@tidegate/model/Consent"
 import { editing } from "@tidegate/model/Permission"
 import { destination } from "@tidegate/resources/Destination"
 import { ApiErrors } from "../contract/ApiError.ts"
@@ -11,17 +11,12 @@ import { operation } from "../contract/Operation.ts"
 import * as Lists from "../contract/Lists.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-const Started = ConsentStarted.annotate({
-  identifier: "ConsentStarted",
-  description: "Somebody opens authorization_url in a browser before expires_at, and is led back to redirect_uri."
-})
-
 const Ended = Schema.Struct({
   authorized: Schema.Literal(true),
   destination_id: Schema.String,
   renewable: Schema.Boolean.annotate({
     description:
-      "Whether the provider has given a refresh token: without one somebody has to consent again when the first token is over"
+      "Whether the provider issued a refresh token. Without one, a new consent is necessary when the first token expires"
   })
 }).annotate({ identifier: "ConsentEnded" })
 
@@ -29,10 +24,10 @@ const back = (description: string, longest: number) =>
   Schema.optionalKey(Schema.String.check(Characters.upTo(longest)).annotate({ description }))
 
 const consentQuery = {
-  state: back("What the consent was begun with", 200),
-  code: back("What it has brought", 4_096),
-  error: back("Why it has brought none", 200),
-  confirmed: back("What the page sends back when somebody has said yes there", 64)
+  state: back("The state with which the consent was started", 200),
+  code: back("The code that the provider issued", 4_096),
+  error: back("The reason why there is no code", 200),
+  confirmed: back("The value that the page sends when the person agrees", 64)
 }
 
 /** The query with which a person is redirected back. */
@@ -52,14 +47,14 @@ export class DestinationsApi extends groupOf(destination, { list: Lists.destinat
   HttpApiEndpoint.post("startConsent", "/destinations/:id/oauth/start", {
     params: Parameters.pathOf("destination"),
     query: Parameters.onlyTeam,
-    success: Started
+    success: ConsentStarted
   }).annotateMerge(
     operation({
       id: "startDestinationConsent",
       permission: editing,
-      summary: "Send somebody to consent to a destination's tokens",
+      summary: "Start the consent for a destination's tokens",
       description:
-        "For `OAUTH2_AUTHORIZATION_CODE` with an `authorization_url`. What is begun is good for ten minutes and for once; beginning again takes its place.",
+        "For `OAUTH2_AUTHORIZATION_CODE` with an `authorization_url`. A started consent is valid for ten minutes and can be used once. A new start replaces it.",
       answer: consentStarted,
       errors: ["NOT_FOUND"]
     })
@@ -75,9 +70,9 @@ export class DestinationsApi extends groupOf(destination, { list: Lists.destinat
       permission: "public",
       // RFC 6749, 4.1.2: a client must accept further parameters of a provider.
       anyParameters: true,
-      summary: "Show whom a consent is for",
+      summary: "Show the destination that asks for consent",
       description:
-        "Where a provider leads somebody back to who has consented. Without a credential: the state is one. The answer is a page that shows whom the consent is for, whoever asks; nothing is done with it before somebody says yes there. With `error` in the place of `code` the consent has ended.",
+        "The provider redirects the browser to this URL after the consent. It needs no credential, because the state is one. The answer is a page that shows which destination asks for the consent. Nothing happens before somebody agrees on that page. If there is `error` instead of `code`, the consent has ended.",
       answer: "<!doctype html> … <h1>Do you consent?</h1> …",
       errors: consentErrors
     })
@@ -93,7 +88,7 @@ export class DestinationsApi extends groupOf(destination, { list: Lists.destinat
       anyParameters: true,
       summary: "End a consent",
       description:
-        "What the page of `GET /oauth/callback` sends when somebody says yes there. `confirmed` is signed, for this state and this code, and is good for ten minutes and for once; without it the page is shown again. The tokens are kept with the destination and are shown to nobody. A browser (`accept: text/html`) is answered with a page.",
+        "The page of `GET /oauth/callback` sends this when somebody agrees. `confirmed` is a signature for this state and code. It is valid for ten minutes and can be used once. Without it the page is shown again. The tokens are stored with the destination and are never shown. For a browser (`accept: text/html`) the answer is a page.",
       answer: consentEnded,
       errors: consentErrors
     })

@@ -26,7 +26,7 @@ const judgeFeed = (query: object, narrowing: EventNarrowing) => {
   const faults = [
     ...Object.keys(query)
       .filter((name) => windows.has(name))
-      .map((path) => ({ path, message: "is not for a feed: leave it out, or after" })),
+      .map((path) => ({ path, message: "cannot be combined with after" })),
     ...Object.keys(narrowing)
       .filter((name) => !eventFilters[name as keyof typeof eventFilters].lasts)
       .map((path) => ({ path, message: "is not for a feed: it may change after the event was stored" }))
@@ -62,7 +62,7 @@ export const layer = HttpApiBuilder.group(
               const page = {
                 key: filterKey("feed", { team, ...narrowing }),
                 after,
-                limit: limitOf(query.limit, Lists.events.most)
+                limit: limitOf(query.limit, Lists.events.maxRows)
               }
               return yield* reading(
                 EventReads.feed(team, eventFilterOf(narrowing), page, { data: include.has("data") })

@@ -24,7 +24,7 @@ export const RetryAccepted = Schema.Struct({
   replay_event_id: Schema.String
 }).annotate({
   identifier: "RetryAccepted",
-  description: "replay_event_id is the new event, event_id the one it repeats."
+  description: "replay_event_id is the new event, and event_id is the repeated one."
 })
 
 /** Events: past, current and future deliveries. */
@@ -39,7 +39,7 @@ export class EventsApi extends HttpApiGroup.make("events")
         permission: reading,
         summary: "List events, newest first",
         description:
-          "Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit. With `after` it is a feed: the events that were stored behind it, in that order, each once; begin with `after=now`, go on with `next_cursor`.",
+          "Returns the last 24 hours by default, in pages by cursor. A page may have fewer rows than its limit. With `after`, the list is a feed: it returns each event that was stored later, once, in the order of storing. Start with `after=now`, and continue with `next_cursor`.",
         answer: Lists.events.example(event),
         errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
       })
@@ -52,7 +52,7 @@ export class EventsApi extends HttpApiGroup.make("events")
         id: "countEvents",
         permission: reading,
         summary: "Count events",
-        description: "Of the last 24 hours unless told.",
+        description: "By default the last 24 hours.",
         answer: count,
         errors: ["INVALID_TIME_RANGE"]
       })
@@ -62,8 +62,8 @@ export class EventsApi extends HttpApiGroup.make("events")
       operation({
         id: "getEvent",
         permission: reading,
-        summary: "Retrieve an event with what is sent and the last answer",
-        description: "`data` is null when retention took it.",
+        summary: "Retrieve an event with its request and the last response",
+        description: "`data` is null after retention has deleted it.",
         answer: eventDetail,
         errors: ["NOT_FOUND"]
       })
@@ -76,7 +76,7 @@ export class EventsApi extends HttpApiGroup.make("events")
         id: "retryEvent",
         permission: executing,
         summary: "Deliver a finished event again",
-        description: "As a new event, with the same payload. It has to be SUCCESSFUL, FAILED or CANCELLED.",
+        description: "Creates a new event with the same payload. The event must be SUCCESSFUL, FAILED or CANCELLED.",
         answer: retryAccepted,
         errors: [
           "NOT_FOUND",
@@ -94,6 +94,6 @@ export class EventsApi extends HttpApiGroup.make("events")
   .annotateMerge(
     OpenApi.annotations({
       title: "Events",
-      description: "What is, was or will be delivered: one of a request and a connection."
+      description: "Deliveries of requests through connections: finished, under way and waiting."
     })
   ) {}

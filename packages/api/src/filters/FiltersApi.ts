@@ -17,8 +17,9 @@ export class FiltersApi extends groupOf(filter, { list: Lists.filters }, [
     operation({
       id: "testFilter",
       permission: answeringPayloads(executing),
-      summary: "Try conditions, or a stored filter, on a request",
-      description: "Nothing is stored. The answer says of each operator whether it matched. At most 256 KiB.",
+      summary: "Test conditions or a stored filter with a request",
+      description:
+        "Nothing is stored. The answer shows for each operator whether it matched. The body has at most 256 KiB.",
       body: filterTestExample,
       answer: explanationExample,
       errors: ["EMPTY_FILTER", "RULE_INVALID", "NOT_FOUND", "PAYLOAD_UNAVAILABLE"]

@@ -74,7 +74,7 @@ export class FormatterApi extends HttpApiGroup.make("formatter")
         permission: reading,
         summary: "Retrieve the operations of the formatter",
         description:
-          "With their fields, limits and outputs. `ETag` is its `catalog_hash`; 304 to who has it in `If-None-Match`.",
+          "Returns the operations with their fields, limits and outputs. The `ETag` is the `catalog_hash`. If `If-None-Match` has it, the answer is 304.",
         answer: catalog
       })
     ),
@@ -86,9 +86,9 @@ export class FormatterApi extends HttpApiGroup.make("formatter")
       operation({
         id: "testFormatter",
         permission: executing,
-        summary: "Try an operation of the formatter",
+        summary: "Test an operation of the formatter",
         description:
-          "Nothing is stored. The same body gives the same answer, but for `duration_ms`, as long as `anchor_at` is given. At most 256 KiB.",
+          "Nothing is stored. If `anchor_at` is set, the same body always gives the same answer, except for `duration_ms`. The body has at most 256 KiB.",
         body,
         answer: {
           operation: "text.replace",
@@ -113,5 +113,5 @@ export class FormatterApi extends HttpApiGroup.make("formatter")
   )
   .middleware(Authorization)
   .annotateMerge(
-    OpenApi.annotations({ title: "Formatter", description: "Shapes values: texts, numbers, dates, lists." })
+    OpenApi.annotations({ title: "Formatter", description: "Operations on texts, numbers, dates and lists." })
   ) {}

@@ -104,7 +104,7 @@ export type Stores = Database | Ingress | Secrets | ResourceStores
 const teamOfCall = Effect.map(Effect.serviceOption(CurrentTeam), (team) => (Option.isSome(team) ? team.value.id : ""))
 
 const readerIn = (
-  turn: (
+  withPermit: (
     team: string
   ) => <A>(
     read: Effect.Effect<A, GatewayError | SqlError.SqlError, Stores>
@@ -114,7 +114,7 @@ const readerIn = (
     Effect.context<Stores>(),
     (stores) =>
       <A>(effect: Effect.Effect<A, GatewayError | SqlError.SqlError, Stores>): Effect.Effect<A, GatewayError> =>
-        Effect.flatMap(teamOfCall, (team) => read(Effect.provideContext(turn(team)(effect), stores)))
+        Effect.flatMap(teamOfCall, (team) => read(Effect.provideContext(withPermit(team)(effect), stores)))
   )
 
 /** `read` with its services provided, under the calling team's fair semaphore. */

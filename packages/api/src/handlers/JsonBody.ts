@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer"
 import { Context, Effect, Schema, type Scope, Semaphore, Stream } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { isJsonObject } from "@tidegate/json/ExactNumber"
+import { visitJson } from "@tidegate/json/VisitJson"
 import { GatheredBytes } from "@tidegate/runtime/GatheredBytes"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { bodyLimits, excessIn, type JsonLimits, parseJson, parsingJson } from "@tidegate/json/JsonText"
@@ -11,7 +12,7 @@ import { Handling, judgeMembers } from "../strict/Handling.ts"
 import { type Found, longestPath, maxFaults } from "../strict/Unknown.ts"
 
 /** Deeper than any of our bodies. Code that walks a value must not exhaust the stack. */
-const nestAtMost = 64
+const maxLevels = 64
 
 const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i
 
@@ -20,23 +21,27 @@ const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf
  * numbers beyond the range of a double, too deep nesting. When the body is not `stored`, its texts may be any.
  */
 const unstorable = (root: unknown, stored: boolean): { readonly path: string; readonly message: string } | null => {
-  const queue: Array<readonly [value: unknown, path: string, depth: number]> = [[root, "", 0]]
-  for (let at = queue.pop(); at !== undefined; at = queue.pop()) {
-    const [value, path, depth] = at
-    if (typeof value === "string") {
-      const message = stored ? unstorableText(value) : null
-      if (message !== null) return { path, message }
-    } else if (typeof value === "number") {
-      if (!Number.isFinite(value)) return { path, message: "is too large a number" }
-    } else if (typeof value === "object" && value !== null) {
-      if (depth === nestAtMost)
-        return { path: path.slice(0, 200), message: `is nested deeper than ${nestAtMost} levels` }
-      for (const [name, member] of Object.entries(value)) {
-        const message = !stored || Array.isArray(value) ? null : unstorableText(name)
-        if (message !== null) return { path, message: `has a member whose name ${message}` }
-        queue.push([member, path === "" ? name : `${path}.${name}`, depth + 1])
-      }
+  let fault: { readonly path: string; readonly message: string } | null = null
+  visitJson(root, (value, _, place) => {
+    const message = unstorableValue(value, place.level, stored)
+    if (message !== null) {
+      const path = place.path()
+      fault = { path: place.level === maxLevels ? path.slice(0, longestPath) : path, message }
     }
+    return message === null
+  })
+  return fault
+}
+
+const unstorableValue = (value: unknown, level: number, stored: boolean): string | null => {
+  if (typeof value === "string") return stored ? unstorableText(value) : null
+  if (typeof value === "number") return Number.isFinite(value) ? null : "is too large a number"
+  if (typeof value !== "object" || value === null) return null
+  if (level === maxLevels) return `is nested deeper than ${maxLevels} levels`
+  if (!stored || Array.isArray(value)) return null
+  for (const name of Object.keys(value)) {
+    const message = unstorableText(name)
+    if (message !== null) return `has a member whose name ${message}`
   }
   return null
 }
@@ -61,7 +66,7 @@ const largeBodies = Semaphore.makeUnsafe(8)
  * A permit for a large body, held until its call is answered: such bodies are held as a whole, so their number is limited. Fails
  * closed when none becomes free: the call may be repeated, and further bodies would exhaust memory.
  */
-const room: Effect.Effect<void, GatewayError, Scope.Scope> = Effect.acquireRelease(
+const permit: Effect.Effect<void, GatewayError, Scope.Scope> = Effect.acquireRelease(
   largeBodies.take(1),
   () => largeBodies.release(1),
   { interruptible: true }
@@ -85,7 +90,7 @@ export const wholeBody = Effect.fnUntraced(function* (
   if (Number(request.headers["content-length"] ?? 0) > largest) return yield* tooLarge(largest)
   const given = yield* GivenBody
   if (given !== null) return given.length > largest ? yield* tooLarge(largest) : given
-  if (Number(request.headers["content-length"] ?? largest) > maxControlBody) yield* room
+  if (Number(request.headers["content-length"] ?? largest) > maxControlBody) yield* permit
   return yield* readBytes(request, largest)
 })
 
@@ -109,7 +114,7 @@ export const readWritten = Effect.fnUntraced(function* (
     return yield* fail("UNSUPPORTED_CONTENT_TYPE", "the body has to be JSON (content-type application/json)")
   }
   if (request.headers["content-encoding"] !== undefined && request.headers["content-encoding"] !== "identity") {
-    return yield* fail("UNSUPPORTED_CONTENT_TYPE", "compressed bodies are not taken")
+    return yield* fail("UNSUPPORTED_CONTENT_TYPE", "compressed bodies are not accepted")
   }
   const bytes = yield* wholeBody(request, largest)
   if (bytes.length === 0) return yield* fail("INVALID_JSON", "the body is empty; a JSON object is needed")

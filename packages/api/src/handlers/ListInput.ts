@@ -123,7 +123,7 @@ export const limitOf = (limit: number | undefined, maximum: number): number => M
 
 /** The page of a list that is asked for. `narrowed`: what its cursors stand for beside the window, by name. */
 export const pageOf = Effect.fnUntraced(function* (
-  { most, name }: List,
+  { maxRows, name }: List,
   query: Window & { readonly cursor?: string; readonly next?: string; readonly limit?: number | undefined },
   narrowed: object
 ) {
@@ -132,7 +132,7 @@ export const pageOf = Effect.fnUntraced(function* (
     key: filterKey(name, { ...narrowed, ...window }),
     window,
     cursor: yield* underOneName(query, "cursor", "next"),
-    limit: limitOf(query.limit, most)
+    limit: limitOf(query.limit, maxRows)
   }
 })
 

@@ -60,11 +60,11 @@ const encodingPage = Effect.fnUntraced(function* (encode: Encode, page: Page) {
 const partsDepth = 3
 
 /** A handler that returns a large answer that is no page. */
-export const telling =
+export const answeringInParts =
   <Call extends { readonly endpoint: Endpoint }, A, E, R>(handler: (call: Call) => Effect.Effect<A, E, R>) =>
   (call: Call): Effect.Effect<Answer, E, R> =>
-    Effect.flatMap(handler(call), (told) =>
-      Effect.orDie(encoderOf(call.endpoint)(told)).pipe(
+    Effect.flatMap(handler(call), (result) =>
+      Effect.orDie(encoderOf(call.endpoint)(result)).pipe(
         Effect.flatMap((encoded) => inSlices(writing(encoded, partsDepth))),
         Effect.flatMap(sending)
       )

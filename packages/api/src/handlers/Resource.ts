@@ -71,8 +71,8 @@ const fieldsOf = (result: Result.Result<unknown, GatewayError>): ReadonlyArray<F
 
 /** Combines faults; for each member only its first one. */
 const together = (first: ReadonlyArray<FieldError>, further: ReadonlyArray<FieldError>): ReadonlyArray<FieldError> => {
-  const told = new Set(first.map(({ path }) => path))
-  return [...first, ...further.filter(({ path }) => !told.has(path))]
+  const reported = new Set(first.map(({ path }) => path))
+  return [...first, ...further.filter(({ path }) => !reported.has(path))]
 }
 
 interface Endpoints {
@@ -213,16 +213,17 @@ export const handle = Effect.fnUntraced(function* <
     update: withBody(update),
     [resource.replace === undefined ? "updateByPut" : "replace"]: withBody(put)
   }
-  const turns = resource.switches.flatMap((to: Switch) => {
-    const turn = ({ params }: ById) => Effect.flatMap(owner(params.id), (found) => shown(send(found, typeName(to))))
-    return [[to, turn] as const, [`${to}ByPost`, turn] as const]
+  const switchHandlers = resource.switches.flatMap((to: Switch) => {
+    const switchOne = ({ params }: ById) =>
+      Effect.flatMap(owner(params.id), (found) => shown(send(found, typeName(to))))
+    return [[to, switchOne] as const, [`${to}ByPost`, switchOne] as const]
   })
 
   const untyped = handlers as unknown as {
     readonly handle: (identifier: string, handler: unknown) => void
     readonly handleRaw: (identifier: string, handler: unknown) => void
   }
-  for (const [name, handler] of [...Object.entries(calls), ...turns]) untyped.handle(name, handler)
+  for (const [name, handler] of [...Object.entries(calls), ...switchHandlers]) untyped.handle(name, handler)
   for (const [name, handler] of Object.entries(writes)) untyped.handleRaw(name, handler)
   return handlers
 })

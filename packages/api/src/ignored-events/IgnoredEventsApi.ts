@@ -21,7 +21,8 @@ export class IgnoredEventsApi extends HttpApiGroup.make("ignoredEvents")
         id: "listAllIgnoredEvents",
         permission: reading,
         summary: "List ignored events, newest first",
-        description: "Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit.",
+        description:
+          "Returns the last 24 hours by default, in pages by cursor. A page may have fewer rows than its limit.",
         answer: Lists.ignoredEvents.example(ignoredEvent),
         errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
       })
@@ -34,7 +35,7 @@ export class IgnoredEventsApi extends HttpApiGroup.make("ignoredEvents")
         id: "countIgnoredEvents",
         permission: reading,
         summary: "Count ignored events",
-        description: "Of the last 24 hours unless told.",
+        description: "By default the last 24 hours.",
         answer: count,
         errors: ["INVALID_TIME_RANGE"]
       })
@@ -45,6 +46,6 @@ export class IgnoredEventsApi extends HttpApiGroup.make("ignoredEvents")
   .annotateMerge(
     OpenApi.annotations({
       title: "Ignored events",
-      description: "What connections made no events of, by their rules, whatever its request."
+      description: "Requests that connections did not route because of their rules."
     })
   ) {}

@@ -15,7 +15,7 @@ const Receipt = Schema.Struct({
   request_id: Schema.String
 }).annotate({
   identifier: "Receipt",
-  description: "The request is stored. A source may answer something else instead."
+  description: "The request is stored. A source may be configured to answer differently."
 })
 
 const codes: ReadonlyArray<ErrorCode> = [
@@ -42,15 +42,15 @@ const endpoint = {
 
 /** Any bytes; their content type only decides how rules read them. */
 const body = {
-  description: "Any bytes, at most 10 MiB; they are stored as they come.",
+  description: "Any bytes, at most 10 MiB. They are stored unchanged.",
   required: false,
   content: { "application/json": { schema: {}, example: webhook }, "*/*": { schema: {} } }
 }
 
 const description = [
-  "Stores the request, and then answers. Whatever stands behind the id, a path and a query, belongs to the request.",
-  "With a custom response, or in proxy mode, the answer is what the source says; a provider's handshake is answered as it wants.",
-  "A request that is turned away is stored too, with its cause."
+  "Stores the request, and then answers. A path and a query after the id are part of the request.",
+  "A custom response, or the upstream of proxy mode, replaces the answer. A handshake is answered as its provider requires.",
+  "A rejected request is stored too, with its cause."
 ].join(" ")
 
 const about = (id: string, how: string) =>
@@ -61,7 +61,7 @@ const about = (id: string, how: string) =>
     transform: (operation) => ({
       ...describe({ answer: accepted, errors: codes, permission: "public" })(operation as OperationJson),
       // It has no version and no key: the source decides who may send.
-      servers: [{ url: "/", description: "Where the gateway's public URL leads" }],
+      servers: [{ url: "/", description: "The gateway's public URL" }],
       ...(operation["requestBody"] === undefined ? {} : { requestBody: body })
     })
   })

@@ -16,9 +16,9 @@ import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
 const series =
-  "Buckets from date_range.start to date_range.end in UTC, those without anything included: the range is widened to whole buckets. Without a granularity it is the finest with at most 300 of them."
+  "Returns buckets from date_range.start to date_range.end in UTC, also those without records. The range is extended to whole buckets. By default the granularity is the shortest one that gives at most 300 buckets."
 const summary =
-  "Of the last 24 hours, a row for each id in the order given; zeros for an id that is none. Bins are six of four hours, the oldest first."
+  "Returns a row for each id, in the given order, about the last 24 hours. An unknown id has zeros. Bins are six counts of four hours each, the oldest first."
 
 /** Numbers of records, over time and by resource. */
 export class MetricsApi extends HttpApiGroup.make("metrics")
@@ -43,8 +43,8 @@ export class MetricsApi extends HttpApiGroup.make("metrics")
       operation({
         id: "getEventMetrics",
         permission: reading,
-        summary: "Count events over time, by the status that they have now",
-        description: `${series} processing_count is what is being delivered: of destinations with a rate all of it, of others what takes longer than a second or two. Ignored events have no destination, status or bulk operation. partial: more wait than are read, so queued_count, processing_count and hold_count are at least what they say.`,
+        summary: "Count events over time, by their current status",
+        description: `${series} processing_count counts the deliveries under way: all of them for destinations with a rate limit, and those that take longer than a second or two for others. Ignored events have no destination, status or bulk operation. If partial is true, more events wait than are read: the real values of queued_count, processing_count and hold_count may be higher.`,
         answer: Examples.eventSeries,
         errors: ["INVALID_TIME_RANGE"]
       })
@@ -106,12 +106,15 @@ export class MetricsApi extends HttpApiGroup.make("metrics")
         permission: notByProjectKeys(reading),
         summary: "Summarize workflows",
         description:
-          "Of the runs of the last 24 hours, a row for each id in the order given; zeros for an id that is none.",
+          "Returns a row for each id, in the given order, about the runs of the last 24 hours. An unknown id has zeros.",
         answer: Examples.workflows
       })
     )
   )
   .middleware(Authorization)
   .annotateMerge(
-    OpenApi.annotations({ title: "Metrics", description: "How much there was, over time and of each resource." })
+    OpenApi.annotations({
+      title: "Metrics",
+      description: "Numbers of requests, events and runs, over time and for each resource."
+    })
   ) {}

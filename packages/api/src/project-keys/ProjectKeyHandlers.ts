@@ -41,7 +41,12 @@ const judged = <A>(judge: (body: Schema.JsonObject) => Result.Result<A, GatewayE
 const grantsOf = Effect.fnUntraced(function* (written: ReadonlyArray<string>) {
   const faults = written.flatMap((text, at) =>
     grantOf(text) === null
-      ? [{ path: `execute_grants.${at}`, message: "is no route that can be granted: docs/permissions.md lists them" }]
+      ? [
+          {
+            path: `execute_grants.${at}`,
+            message: "is not a route that can be granted: docs/permissions.md lists them"
+          }
+        ]
       : []
   )
   return faults.length > 0 ? yield* refused(faults) : [...new Set(written.flatMap((text) => grantOf(text) ?? []))]

@@ -24,17 +24,17 @@ const Name = trimmedName(maxNameCharacters, nameUpTo(maxNameCharacters), "For pe
 
 const Scopes = Schema.Array(KeyScope)
   .check(Schema.isMinLength(1), Schema.isUnique())
-  .annotate({ description: "Each once; none implies another" })
+  .annotate({ description: "Each scope once. No scope includes another" })
 
 const Grants = Schema.Array(Schema.String.check(Characters.upTo(200)))
   .check(Schema.isMaxLength(maxGrants), Schema.isUnique())
   .annotate({
     description:
-      "The routes that it may execute, like POST:/v1/events/:id/retry; needs control:execute. None: it executes nothing"
+      "The routes that the key may execute, such as POST:/v1/events/:id/retry. Requires control:execute. Without grants it can execute nothing"
   })
 
 const PerMinute = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxPerMinute })).annotate({
-  description: `Calls a minute; ${usualPerMinute} unless told`
+  description: `Calls per minute. Default: ${usualPerMinute}`
 })
 
 const policy = {
@@ -50,7 +50,7 @@ export const changed = bodyOf(
   Schema.Struct({
     name: Schema.optionalKey(Name),
     status: Schema.optionalKey(
-      Schema.Literals(["active", "disabled"]).annotate({ description: "Disabled, it is let in nowhere" })
+      Schema.Literals(["active", "disabled"]).annotate({ description: "A disabled key is refused everywhere" })
     ),
     scopes: Schema.optionalKey(Scopes),
     ...policy
@@ -70,7 +70,7 @@ const change = {
   permission,
   summary: "Change a key",
   description:
-    "What is left out stays. Taking control:execute from a key that has grants needs `execute_grants: []` beside it. It holds from the next call on, everywhere.",
+    "Members that are left out keep their values. To remove control:execute from a key with grants, send `execute_grants: []` too. The change applies from the next call on.",
   body: { status: "disabled" },
   answer: { data: { ...projectKey, status: "disabled" } },
   errors: ["INVALID_KEY_POLICY", "NOT_FOUND", "PROJECT_KEY_REVOKED", "LEGACY_POLICY_CUTOVER_INCOMPLETE"]
@@ -79,7 +79,7 @@ const change = {
 const revocation = {
   permission,
   summary: "Revoke a key",
-  description: "For ever, from the next call on, everywhere. Repeating it changes nothing.",
+  description: "The key is refused from the next call on, for ever. Repeating it changes nothing.",
   answer: { data: { ...projectKey, status: "revoked", revoked_at: projectKey.created_at } },
   errors: ["NOT_FOUND", "LEGACY_POLICY_CUTOVER_INCOMPLETE"]
 } as const
@@ -95,7 +95,8 @@ export class ProjectKeysApi extends HttpApiGroup.make("project-api-keys")
         id: "listProjectKeys",
         permission,
         summary: "List keys",
-        description: "At most 100: those that are not revoked, newest first, then of the others the newest.",
+        description:
+          "Returns at most 100 keys: first those that are not revoked, then the revoked ones, the newest first.",
         answer: { data: [projectKey] }
       })
     ),
@@ -108,7 +109,7 @@ export class ProjectKeysApi extends HttpApiGroup.make("project-api-keys")
         id: "createProjectKey",
         permission,
         summary: "Create a key",
-        description: `The key itself is in this answer and nowhere else: if it is lost, revoke it and make another. A team has at most ${maxKeys} that are not revoked.`,
+        description: `The key is shown in this answer only. If it is lost, revoke it and create another. A team can have at most ${maxKeys} keys that are not revoked.`,
         body: {
           name: "ci",
           scopes: ["control:read", "control:execute"],
@@ -124,7 +125,7 @@ export class ProjectKeysApi extends HttpApiGroup.make("project-api-keys")
         id: "getProjectKey",
         permission,
         summary: "Retrieve a key",
-        description: "Never what it is recognised by.",
+        description: "Returns the key without its secret value.",
         answer: { data: projectKey },
         errors: ["NOT_FOUND"]
       })
@@ -148,9 +149,9 @@ export class ProjectKeysApi extends HttpApiGroup.make("project-api-keys")
       operation({
         id: "listKeyDecisions",
         permission,
-        summary: "List what was decided about a key",
+        summary: "List the decisions about a key",
         description:
-          "At most 100, the latest first, of the last 30 days. Decisions of one kind within five minutes are one; they are there a second later.",
+          "Returns at most 100 decisions of the last 30 days, the latest first. Decisions of one kind within five minutes are counted as one. They are listed a second after they were made.",
         answer: { data: [keyDecisions] },
         errors: ["NOT_FOUND"]
       })
@@ -160,6 +161,6 @@ export class ProjectKeysApi extends HttpApiGroup.make("project-api-keys")
   .annotateMerge(
     OpenApi.annotations({
       title: "Project keys",
-      description: "Keys of a team that hold only what they were given, each revocable by itself."
+      description: "Keys of a team with limited scopes. Each can be revoked separately."
     })
   ) {}

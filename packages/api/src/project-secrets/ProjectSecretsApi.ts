@@ -13,17 +13,17 @@ const Value = Schema.String.check(
   Characters.between(12, 500),
   // It is sent in a header.
   Schema.isPattern(/^[\x21-\x7e]+$/, { message: "must be printable ASCII without spaces" }),
-  Schema.isPattern(/^(?!ses_|pbn_|gwp_)/, { message: "must not begin as another kind of credential does" })
+  Schema.isPattern(/^(?!ses_|pbn_|gwp_)/, { message: "must not begin with the prefix of another kind of credential" })
 )
 
 export const written = bodyOf(
   Schema.Struct({
     api_key: Schema.optionalKey(
-      Value.annotate({ description: "At least 12 characters; the former one is dead at once" })
+      Value.annotate({ description: "At least 12 characters. The previous key stops working at once" })
     ),
     signing_secret: Schema.optionalKey(
       Schema.String.check(Characters.between(12, 500)).annotate({
-        description: "At least 12 characters; deliveries are signed by the former one too, for 24 hours"
+        description: "At least 12 characters. For 24 hours, deliveries are also signed with the previous secret"
       })
     )
   })
@@ -36,7 +36,7 @@ export const rotated = bodyOf(
     rotate: Schema.optionalKey(
       Schema.Array(SecretName)
         .check(Schema.isMinLength(1), Schema.isMaxLength(2))
-        .annotate({ description: "Which to replace; by default both" })
+        .annotate({ description: "The secrets to replace. By default both" })
     )
   }).annotate({ identifier: "ProjectSecretsRotate" })
 )
@@ -51,8 +51,8 @@ export class ProjectSecretsApi extends HttpApiGroup.make("project-secrets")
       operation({
         id: "getProjectSecrets",
         permission: administering,
-        summary: "Retrieve what may be known of the secrets",
-        description: "Never their values.",
+        summary: "Retrieve the masked secrets",
+        description: "Returns masked values only.",
         answer: projectSecrets
       })
     ),
@@ -64,8 +64,8 @@ export class ProjectSecretsApi extends HttpApiGroup.make("project-secrets")
       operation({
         id: "replaceProjectSecrets",
         permission: administering,
-        summary: "Replace the secrets by values of one's own",
-        description: "What is left out stays.",
+        summary: "Replace the secrets with given values",
+        description: "Members that are left out keep their values.",
         body: { signing_secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" },
         answer: projectSecrets
       })
@@ -79,9 +79,9 @@ export class ProjectSecretsApi extends HttpApiGroup.make("project-secrets")
         id: "rotateProjectSecrets",
         bodyOptional: true,
         permission: administering,
-        summary: "Replace the secrets by random values",
+        summary: "Replace the secrets with random values",
         description:
-          "They are shown in this answer and never again. Without a body, or without `rotate`, both are replaced. The former API key is dead at once; deliveries are signed by the former signing secret too, for 24 hours.",
+          "The new values are shown in this answer only. Without a body, or without `rotate`, both secrets are replaced. The previous API key stops working at once. For 24 hours, deliveries are also signed with the previous signing secret.",
         body: { rotate: ["signing_secret"] },
         answer: rotatedSecrets
       })
@@ -91,6 +91,6 @@ export class ProjectSecretsApi extends HttpApiGroup.make("project-secrets")
   .annotateMerge(
     OpenApi.annotations({
       title: "Project secrets",
-      description: "The team's API key, and the secret that its deliveries are signed with."
+      description: "The team's API key, and the secret that signs its deliveries."
     })
   ) {}

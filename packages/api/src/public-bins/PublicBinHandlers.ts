@@ -35,7 +35,7 @@ export const layer = HttpApiBuilder.group(
     const limiter = yield* RateLimiter
     const sources = yield* Sources
     const { stranger } = yield* Credentials
-    const { most } = yield* PublicBins
+    const { max } = yield* PublicBins
 
     /**
      * A wrong token, or an unknown bin, counts like any wrong credential, and only after the look-up: the right token always
@@ -56,9 +56,9 @@ export const layer = HttpApiBuilder.group(
     return handlers
       .handle("create", () =>
         Effect.gen(function* () {
-          if (most === 0) return yield* fail("NOT_FOUND", "no public bins are made here")
+          if (max === 0) return yield* fail("NOT_FOUND", "public bins are disabled here")
           yield* spend("maker", yield* limiter.take(made, yield* client))
-          const bin = yield* reading(createBin(most))
+          const bin = yield* reading(createBin(max))
           if (bin instanceof Date) return yield* noRoom(bin)
           const { expiresAt, id, token } = bin
           return {

@@ -40,9 +40,9 @@ export class PublicBinsApi extends HttpApiGroup.make("public-bins")
       operation({
         id: "claimPublicBin",
         permission: editing,
-        summary: "Make a bin a source of the team",
+        summary: "Turn a bin into a source of the team",
         description:
-          "It keeps its URL and what it has received, and ends no more. It needs the bin's token in `x-bin-token`, which is worth nothing afterwards.",
+          "The bin keeps its URL and its requests, and no longer expires. The bin's token is required in `x-bin-token`, and is not valid afterwards.",
         answer: claimedBin,
         errors: ["NOT_FOUND", "INVALID_BIN_TOKEN", "BIN_EXPIRED", "BIN_ALREADY_CLAIMED", "LIMIT_EXCEEDED"]
       })
@@ -58,9 +58,9 @@ export class PublicBinsApi extends HttpApiGroup.make("public-bins")
         id: "createPublicBin",
         permission: "public",
         anyOrigin: true,
-        summary: "Make a bin",
+        summary: "Create a bin",
         description:
-          "Without a credential and without a body: a URL that takes requests for an hour, and the token to read them by. At most 10 an hour from one address.",
+          "Needs no credential and no body. Returns a URL that receives requests for an hour, and the token to read them. At most 10 bins an hour from one address.",
         answer: newBin,
         errors: ["NOT_FOUND", ...ofStrangers]
       })
@@ -75,9 +75,9 @@ export class PublicBinsApi extends HttpApiGroup.make("public-bins")
         id: "getPublicBin",
         permission: "public",
         anyOrigin: true,
-        summary: "Retrieve a bin and what it has received",
+        summary: "Retrieve a bin and its requests",
         description:
-          "Newest first. The bin's token goes in `x-bin-token`, or as `Authorization: Bearer <token>`. Bodies beyond 64 KiB are left out: a claimed bin's are read like any request's. At most 120 a minute from one address.",
+          "Returns the requests, the newest first. Send the bin's token in `x-bin-token`, or as `Authorization: Bearer <token>`. Bodies of more than 64 KiB are left out. After a bin is claimed, its requests are read like those of any source. At most 120 calls a minute from one address.",
         answer: publicBin,
         errors: ["VALIDATION_ERROR", "INVALID_CURSOR", "NOT_FOUND", "INVALID_BIN_TOKEN", "BIN_EXPIRED", ...ofStrangers]
       })
@@ -86,6 +86,6 @@ export class PublicBinsApi extends HttpApiGroup.make("public-bins")
   .annotateMerge(
     OpenApi.annotations({
       title: "Public bins",
-      description: "Receivers for an hour that need no account, and can be kept."
+      description: "Temporary sources that last an hour and need no account. A team can claim one."
     })
   ) {}

@@ -21,7 +21,7 @@ import { bulkCalls } from "../bulk-operations/BulkHandlers.ts"
 import { askOwner, type ById, reader, reporter, type Stores, type WithBody } from "../handlers/Calls.ts"
 import { chained } from "../handlers/Chained.ts"
 import { readJsonObjectIfAny } from "../handlers/JsonBody.ts"
-import { listing, telling } from "../handlers/Listing.ts"
+import { listing, answeringInParts } from "../handlers/Listing.ts"
 import { includesOf, narrowingOf, pageOf, statusesOf, valuesOf, windowOf } from "../handlers/ListInput.ts"
 
 /**
@@ -109,7 +109,9 @@ export const layer = HttpApiBuilder.group(
       )
       .handle(
         "trace",
-        telling(({ params }) => Effect.flatMap(CurrentTeam, ({ id: team }) => reading(TraceReads.get(team, params.id))))
+        answeringInParts(({ params }) =>
+          Effect.flatMap(CurrentTeam, ({ id: team }) => reading(TraceReads.get(team, params.id)))
+        )
       )
       .handle("body", ({ params, request }) =>
         Effect.gen(function* () {

@@ -30,7 +30,7 @@ export const ReplayAccepted = Schema.Struct({
   original_rejection_cause: Schema.NullOr(Schema.String)
 }).annotate({
   identifier: "ReplayAccepted",
-  description: "replay_request_id is the new request, request_id the one it repeats."
+  description: "replay_request_id is the new request, and request_id is the repeated one."
 })
 
 const one = { params: Parameters.pathOf("request"), query: Parameters.onlyTeam }
@@ -46,7 +46,8 @@ export class RequestsApi extends HttpApiGroup.make("requests")
         id: "listRequests",
         permission: reading,
         summary: "List requests, newest first",
-        description: "Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit.",
+        description:
+          "Returns the last 24 hours by default, in pages by cursor. A page may have fewer rows than its limit.",
         answer: Lists.requests.example(request),
         errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
       })
@@ -59,7 +60,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
         id: "countRequests",
         permission: reading,
         summary: "Count requests",
-        description: "Of the last 24 hours unless told.",
+        description: "By default the last 24 hours.",
         answer: { ...count, partial: false, unavailable_shard_count: 0 },
         errors: ["INVALID_TIME_RANGE"]
       })
@@ -69,8 +70,9 @@ export class RequestsApi extends HttpApiGroup.make("requests")
       operation({
         id: "getRequest",
         permission: reading,
-        summary: "Retrieve a request with what was received",
-        description: "`data` is null when retention took it. A proxy source's request has its `proxy_exchange`.",
+        summary: "Retrieve a request with its payload",
+        description:
+          "`data` is null after retention has deleted it. A request of a source in proxy mode has `proxy_exchange`.",
         answer: requestDetail,
         errors: ["NOT_FOUND"]
       })
@@ -84,7 +86,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
         permission: reading,
         summary: "Download the body of a request",
         description:
-          "The bytes as they were received, as an attachment that no browser shows; 404 when none are stored (any more). The type they came with is `data.content_type` of the request.",
+          "Returns the received bytes as an attachment, which browsers do not show. 404 if none are stored, or none any more. The original type is `data.content_type` of the request.",
         errors: ["NOT_FOUND"]
       })
     ),
@@ -92,9 +94,9 @@ export class RequestsApi extends HttpApiGroup.make("requests")
       operation({
         id: "getTrace",
         permission: reading,
-        summary: "Retrieve a request with everything that became of it",
+        summary: "Retrieve the trace of a request",
         description:
-          "Its events with their attempts, what was ignored and why, connections that were off, the runs of workflows that it began, and a timeline of it all; where there is no event, why.",
+          "Returns the request's events with their attempts, its ignored events with their causes, connections that were disabled, the runs of workflows that it started, and a timeline. If there is no event, the answer says why.",
         answer: trace,
         errors: ["NOT_FOUND"]
       })
@@ -108,9 +110,9 @@ export class RequestsApi extends HttpApiGroup.make("requests")
         id: "retryRequest",
         bodyOptional: true,
         permission: executing,
-        summary: "Replay a request, as it was or with edits",
+        summary: "Replay a request, unchanged or edited",
         description:
-          "As a new request of the source, rejected ones too. It is not verified, goes through the rules that the source's connections have now, and is never a duplicate. No body is an exact replay.",
+          "Creates a new request of the source. Rejected requests can be replayed too. The new request is not verified, is routed by the current rules of the source's connections, and is never a duplicate. Without a body, the replay is exact.",
         body: example,
         answer: replayAccepted,
         errors: ["NOT_FOUND", "PAYLOAD_UNAVAILABLE", "SOURCE_DISABLED", "CONNECTION_DISABLED"]
@@ -138,12 +140,12 @@ export class RequestsApi extends HttpApiGroup.make("requests")
       operation({
         id: "listIgnoredEvents",
         permission: reading,
-        summary: "List what a request did not become, and why",
-        description: "One for each connection whose rules kept it from becoming an event.",
+        summary: "List the ignored events of a request",
+        description: "Returns one ignored event for each connection whose rules did not route the request.",
         answer: Lists.requestIgnoredEvents.example(ignoredEvent),
         errors: ["NOT_FOUND", "INVALID_CURSOR"]
       })
     )
   )
   .middleware(Authorization)
-  .annotateMerge(OpenApi.annotations({ title: "Requests", description: "What was received, accepted or rejected." })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Requests", description: "Received requests, accepted or rejected." })) {}

@@ -27,7 +27,7 @@ export class SharesApi extends HttpApiGroup.make("shares")
         permission: answeringPayloads(editing),
         summary: "Share a request",
         description:
-          "A link that anybody may open until it ends: after 7 days unless told, 30 at most. What is secret is taken out before it is stored; the link is told once. A body of bytes, and JSON beyond 128 KiB, is left out.",
+          "Creates a link that anybody can open until it expires: after 7 days by default, and 30 days at most. Secrets are removed before the request is stored. The link is shown only once. A binary body, and JSON of more than 128 KiB, is left out.",
         body: example,
         answer: share,
         errors: ["NOT_FOUND", "PAYLOAD_UNAVAILABLE", "TEAM_LIMIT_REACHED"]
@@ -42,7 +42,7 @@ export class SharesApi extends HttpApiGroup.make("shares")
         permission: reading,
         summary: "List the shares of the team, newest first",
         description:
-          "Without their links and without what they show. Those that have ended are listed for 7 days more.",
+          "Returns shares without their links and their content. Shares that have ended are listed for 7 more days.",
         answer: Lists.shares.example(listedShare),
         errors: ["INVALID_CURSOR"]
       })
@@ -55,9 +55,9 @@ export class SharesApi extends HttpApiGroup.make("shares")
       operation({
         id: "revokeShares",
         permission: editing,
-        summary: "End all shares of a request",
+        summary: "Revoke all shares of a request",
         description:
-          "Their links answer 410 from then on; `revoked` says how many had not been revoked before. Repeating it changes nothing. Also when retention has taken the request.",
+          "The links return 410 from then on. `revoked` counts the shares that had not been revoked before. Repeating it changes nothing. It works after retention has deleted the request, too.",
         answer: { request_id: ids.request, revoked: 2 },
         errors: ["NOT_FOUND"]
       })
@@ -73,8 +73,8 @@ export class SharesApi extends HttpApiGroup.make("shares")
       operation({
         id: "revokeShare",
         permission: editing,
-        summary: "End a share",
-        description: "Its link answers 410 from then on. Repeating it changes nothing.",
+        summary: "Revoke a share",
+        description: "The link returns 410 from then on. Repeating it changes nothing.",
         answer: { id: ids.share, deleted: true },
         errors: ["NOT_FOUND"]
       })
@@ -97,7 +97,8 @@ export class SharesApi extends HttpApiGroup.make("shares")
         permission: "public",
         anyOrigin: true,
         summary: "Open a share",
-        description: "Without a credential: the link is one. An address may call 120 links a minute that do not open.",
+        description:
+          "Needs no credential, because the link is one. An address can make at most 120 failing calls a minute.",
         answer: publicShare,
         errors: [
           "VALIDATION_ERROR",
@@ -114,6 +115,6 @@ export class SharesApi extends HttpApiGroup.make("shares")
   .annotateMerge(
     OpenApi.annotations({
       title: "Shares",
-      description: "Links by which anybody sees one request, without its secrets."
+      description: "Links that show one request to anybody, without its secrets."
     })
   ) {}

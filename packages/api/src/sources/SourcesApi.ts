@@ -18,9 +18,9 @@ export class SourcesApi extends groupOf(source, { list: Lists.sources }, [
     operation({
       id: "getSourceHealth",
       permission: reading,
-      summary: "Tell how a source is doing",
+      summary: "Retrieve the health of a source",
       description:
-        "What became of its requests in the last 24 hours, and where its ingest limit stands. What was limited is counted, not stored.",
+        "Returns the counts of the source's requests in the last 24 hours, and the state of its rate limit. Requests over the limit are counted, but not stored.",
       answer: sourceHealth,
       errors: ["NOT_FOUND"]
     })

@@ -9,7 +9,7 @@ import type { WatchedSource } from "@tidegate/storage/reads/CapturedReads"
 import { teamOfSource } from "@tidegate/storage/teams/Teams"
 import { Credentials } from "../Credentials.ts"
 import { read } from "../handlers/Calls.ts"
-import { standing } from "./Standing.ts"
+import { actingTeams } from "./ActingTeam.ts"
 import type { StreamCredentials } from "./StreamCredentials.ts"
 
 const asked = { route: "GET:/v1/bins/:id/stream", permission: reading }
@@ -31,7 +31,7 @@ export interface Admitted extends WatchedSource {
 export const admission = Effect.gen(function* () {
   const database = yield* Effect.context<Database>()
   const { stranger } = yield* Credentials
-  const standingOf = yield* standing
+  const actingTeamOf = yield* actingTeams
 
   const admitted = Effect.fnUntraced(function* <R>(
     id: string,
@@ -53,9 +53,9 @@ export const admission = Effect.gen(function* () {
     const acting = yield* allowed
     const owner = isId(prefixes.source, id) ? yield* Effect.provideContext(read(teamOfSource(id)), database) : null
     if (owner === null) return yield* notFound("bin", id)
-    if (owner !== acting) return yield* fail("TEAM_FORBIDDEN", "the bin is not this team's")
+    if (owner !== acting) return yield* fail("TEAM_FORBIDDEN", "the bin belongs to another team")
     return { source: id, team: acting, endsAt: null, isStranger: false }
   })
 
-  return (id: string, credentials: StreamCredentials) => admitted(id, credentials, standingOf(asked, credentials))
+  return (id: string, credentials: StreamCredentials) => admitted(id, credentials, actingTeamOf(asked, credentials))
 })

@@ -37,7 +37,7 @@ const everybody = "all"
 const shared: ReadonlySet<string> = new Set([everybody, "strangers", "asking"])
 
 /** Counts the open WebSockets for each limit. */
-class Places {
+class OpenCounts {
   readonly #open = new Map<string, number>()
 
   of(key: string): number {
@@ -48,7 +48,7 @@ class Places {
     for (const key of keys) this.#open.set(key, this.of(key) + 1)
   }
 
-  give(keys: ReadonlyArray<string>): void {
+  release(keys: ReadonlyArray<string>): void {
     for (const key of keys) {
       const left = this.of(key) - 1
       if (left === 0) this.#open.delete(key)
@@ -94,7 +94,7 @@ export interface Handshake<A extends Guest, R> {
   /** Checks the caller's right to it. */
   readonly admit: Effect.Effect<A, GatewayError, R>
   /** Further limits beside sockets and addresses: name and number. */
-  readonly places: (admitted: A) => Readonly<Record<string, number>>
+  readonly limits: (admitted: A) => Readonly<Record<string, number>>
   /** Serves the WebSocket. When this ends the WebSocket is closed, and when the client goes this is interrupted. */
   readonly serve: (socket: WebSocket, admitted: A) => Effect.Effect<void, GatewayError, R | Scope.Scope>
 }
@@ -131,7 +131,7 @@ export class Sockets extends Context.Service<
   )
 }
 
-const placesOf = ({ isStranger }: Guest, address: string): Readonly<Record<string, number>> =>
+const limitsOf = ({ isStranger }: Guest, address: string): Readonly<Record<string, number>> =>
   isStranger
     ? { strangers: maxOfStrangers, [`strangers ${address}`]: maxStrangersPerAddress }
     : { [`address ${address}`]: maxPerAddress }
@@ -144,29 +144,29 @@ const closed = (socket: WebSocket): Effect.Effect<void> =>
   })
 
 const make = (proxies: TrustedProxies): Sockets["Service"] => {
-  const places = new Places()
+  const counts = new OpenCounts()
   const open = new Set<Endable>()
   let isDraining = false
 
   /** Reserves one of each limit until the scope ends. */
-  const place = (keys: Readonly<Record<string, number>>) =>
+  const reserve = (keys: Readonly<Record<string, number>>) =>
     Effect.acquireRelease(
       Effect.suspend(() => {
         if (isDraining) return fail("QUEUE_UNAVAILABLE", restarting.reason)
-        const taken = Object.entries(keys).find(([key, most]) => places.of(key) >= most)
+        const taken = Object.entries(keys).find(([key, max]) => counts.of(key) >= max)
         if (taken !== undefined) {
           return shared.has(taken[0])
             ? fail("QUEUE_UNAVAILABLE", "too many streams are open here")
             : fail("RATE_LIMITED", "too many streams are open from this address, or of this kind and team")
         }
-        places.take(Object.keys(keys))
-        metrics.streams.set(places.of(everybody))
+        counts.take(Object.keys(keys))
+        metrics.streams.set(counts.of(everybody))
         return Effect.void
       }),
       () =>
         Effect.sync(() => {
-          places.give(Object.keys(keys))
-          metrics.streams.set(places.of(everybody))
+          counts.release(Object.keys(keys))
+          metrics.streams.set(counts.of(everybody))
         })
     )
 
@@ -198,16 +198,16 @@ const make = (proxies: TrustedProxies): Sockets["Service"] => {
 
   return Sockets.of({
     keep,
-    open: ({ admit, kind, message, places: named, serve }) =>
+    open: ({ admit, kind, message, limits: named, serve }) =>
       Effect.gen(function* () {
         const address = clientOf(proxies.clientOf(message.socket.remoteAddress, message.headers) ?? "")
-        const asking = place({ asking: maxAsking, [`asking ${address}`]: maxAskingPerAddress })
-        yield* place({ [everybody]: maxSockets })
+        const asking = reserve({ asking: maxAsking, [`asking ${address}`]: maxAskingPerAddress })
+        yield* reserve({ [everybody]: maxSockets })
         const admitted = yield* Effect.scoped(Effect.andThen(asking, Effect.result(admit)))
         if (admitted._tag === "Failure" && closeCodeOf(admitted.failure) === null) yield* admitted.failure
         // Refused handshakes must not use up the limits of admitted ones.
         if (admitted._tag === "Failure") yield* asking
-        else yield* place({ ...placesOf(admitted.success, address), ...named(admitted.success) })
+        else yield* reserve({ ...limitsOf(admitted.success, address), ...named(admitted.success) })
         const socket = yield* shakeHands(kind, message)
         if (socket === null) return
         if (Result.isSuccess(admitted)) {

@@ -91,7 +91,7 @@ const make = Effect.gen(function* () {
   const watcherOf = (stream: StreamSocket) => {
     let isGreeted = false
     const watcher: Watcher = {
-      tell: (frame) => {
+      send: (frame) => {
         if (isGreeted) stream.send(frame)
       },
       gone: () => stream.close(over.code, over.reason)
@@ -125,7 +125,7 @@ const make = Effect.gen(function* () {
         message,
         kind: readers,
         admit,
-        places: ({ isStranger, team }) => ({
+        limits: ({ isStranger, team }) => ({
           [`bin ${bin}`]: maxPerBin,
           ...(isStranger ? {} : { [`streams ${team}`]: maxPerTeam })
         }),

@@ -23,10 +23,10 @@ export class StreamsApi extends HttpApiGroup.make("streams")
         permission: "public",
         summary: "Watch a bin or a source",
         description: [
-          "A WebSocket. Each of its text frames is one StreamFrame: a hello, and from then on every request that is stored.",
-          "Who asks is told by the headers of any call (`Authorization`, `x-team-id`, `x-bin-token`) or, in a browser, by subprotocols:",
-          "`token.<base64url>` (a bin's token, an API key or a session's token), `team.<base64url>` (the team, or a credential of it), and `bin.v1`, which is answered.",
-          "Who may not is let in and then told so by the close code: 4401, 4403, 4404, or 4410 when the bin is over; 1012 and 1013 say to come again."
+          "Opens a WebSocket. Each text frame is a StreamFrame: first a hello, then every request that is stored.",
+          "The credential is in the headers of the call (`Authorization`, `x-team-id`, `x-bin-token`). A browser sends it in subprotocols:",
+          "`token.<base64url>` (a bin's token, an API key or a session's token), `team.<base64url>` (the team, or a credential of it), and `bin.v1`, which the gateway selects.",
+          "A refused caller is connected, and then disconnected with a close code: 4401, 4403, 4404, or 4410 if the bin has expired. After 1012 and 1013, connect again."
         ].join(" "),
         answer: { type: "request", request: capturedRequest },
         errors: ["VALIDATION_ERROR", "UPGRADE_REQUIRED", "RATE_LIMITED", "INTERNAL_ERROR", "QUEUE_UNAVAILABLE"]
@@ -40,7 +40,7 @@ export class StreamsApi extends HttpApiGroup.make("streams")
         destination_id: Parameters.Id.annotate({ description: "A CLI destination", examples: [ids.destination] }),
         local_url: Schema.optionalKey(
           Schema.String.check(Characters.upTo(2_048)).annotate({
-            description: "Where the local program is, to be shown with attempts",
+            description: "The URL of the local program, which attempts show",
             examples: ["http://localhost:3000"]
           })
         )
@@ -52,12 +52,12 @@ export class StreamsApi extends HttpApiGroup.make("streams")
         id: "connectTunnel",
         // It authorizes on its own, for the scope `tunnel:connect`: a refused client gets a close code.
         permission: "public",
-        summary: "Hold a tunnel open",
+        summary: "Open a tunnel",
         description: [
-          "A WebSocket. Each of the gateway's text frames is one TunnelFrame: a hello, and from then on every delivery of the CLI destination, each of which",
-          "the client answers with a frame of its own: `docs/tunnel.md` has them all.",
-          "Who asks is told by the headers of any call (`Authorization`, `x-team-id`), by `x-api-key`, or by subprotocols as a stream is.",
-          "Who may not is let in and then told so by the close code: 4401, 4403, 4404; 4409 when a newer session has taken over."
+          "Opens a WebSocket. Each text frame of the gateway is a TunnelFrame: first a hello, then every delivery of the CLI destination.",
+          "The client answers each delivery with a frame. `docs/tunnel.md` describes all frames.",
+          "The credential is in the headers of the call (`Authorization`, `x-team-id`), in `x-api-key`, or in subprotocols as for streams.",
+          "A refused caller is connected, and then disconnected with a close code: 4401, 4403, 4404, or 4409 if a newer session has taken over."
         ].join(" "),
         answer: {
           type: "hello",
@@ -73,6 +73,6 @@ export class StreamsApi extends HttpApiGroup.make("streams")
   .annotateMerge(
     OpenApi.annotations({
       title: "Streams",
-      description: "Requests as they come, and deliveries to somebody's own machine, over a WebSocket."
+      description: "WebSockets that show requests as they arrive, and that deliver events to a local program."
     })
   ) {}

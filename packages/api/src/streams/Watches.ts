@@ -20,14 +20,14 @@ const lookBackMs = 30_000
  * Requests of one source that are read, and shown, at a time. More is a flood; then watchers are notified that there was more.
  */
 const maxSeen = 250
-const maxTold = 100
+const maxShown = 100
 /** Bodies of up to 64 KiB each that are read at once. */
 const readAtOnce = 20
 const sourcesAtOnce = 4
 
 /** One watcher. */
 export interface Watcher {
-  readonly tell: (frame: Buffer) => void
+  readonly send: (frame: Buffer) => void
   /** The source has changed since the watch began: it is gone, or belongs to another team. */
   readonly gone: () => void
 }
@@ -46,14 +46,14 @@ export const frameOf = (frame: StreamFrame): Buffer => Buffer.from(JSON.stringif
 const skipped = frameOf({ type: "skipped" })
 
 /** The new requests of a read, and whether there were more than are shown; pure. */
-export const news = (
+export const newOf = (
   known: ReadonlySet<string>,
   ids: ReadonlyArray<string>
-): { readonly told: ReadonlyArray<string>; readonly isCut: boolean } => {
+): { readonly shown: ReadonlyArray<string>; readonly isCut: boolean } => {
   const fresh = ids.filter((id) => !known.has(id))
   // When even the oldest one read is new, there may have been others before it.
-  const isCut = fresh.length > maxTold || (ids.length >= maxSeen && fresh.length === ids.length)
-  return { told: fresh.slice(-maxTold), isCut }
+  const isCut = fresh.length > maxShown || (ids.length >= maxSeen && fresh.length === ids.length)
+  return { shown: fresh.slice(-maxShown), isCut }
 }
 
 /**
@@ -90,8 +90,8 @@ const make = Effect.gen(function* () {
       Stream.runForEach(() => Effect.sync(() => wake.openUnsafe()))
     ).pipe(Effect.scoped, Effect.ignore)
 
-  const tell = (watch: Watch, frame: Buffer): void => {
-    for (const watcher of watch.watchers) watcher.tell(frame)
+  const sendTo = (watch: Watch, frame: Buffer): void => {
+    for (const watcher of watch.watchers) watcher.send(frame)
   }
 
   /** Requests that were shown count as known even if the next read fails: nothing is shown twice. */
@@ -99,7 +99,7 @@ const make = Effect.gen(function* () {
     for (let from = 0; from < ids.length; from += readAtOnce) {
       const part = ids.slice(from, from + readAtOnce)
       const requests = yield* captured(watch.team, part)
-      for (const request of requests) tell(watch, frameOf({ type: "request", request }))
+      for (const request of requests) sendTo(watch, frameOf({ type: "request", request }))
       for (const id of part) known.add(id)
     }
   })
@@ -108,9 +108,9 @@ const make = Effect.gen(function* () {
     const { known } = watch
     if (!present) for (const watcher of watch.watchers) watcher.gone()
     else if (known !== null) {
-      const { isCut, told } = news(known, ids)
-      if (isCut) tell(watch, skipped)
-      yield* show(watch, known, told)
+      const { isCut, shown } = newOf(known, ids)
+      if (isCut) sendTo(watch, skipped)
+      yield* show(watch, known, shown)
     }
     watch.known = new Set(ids)
     yield* Deferred.succeed(watch.begun, undefined)
@@ -127,7 +127,7 @@ const make = Effect.gen(function* () {
       since = now - lookBackMs
       for (const watch of all) {
         watch.known = null
-        tell(watch, skipped)
+        sendTo(watch, skipped)
       }
     }
     since = Math.max(since, now - lookBackMs)
@@ -147,7 +147,7 @@ const make = Effect.gen(function* () {
     const seen = yield* Effect.exit(Effect.timeout(Effect.provideContext(look, database), patience))
     // Nobody is notified: the next read finds what this one missed.
     if (seen._tag === "Failure" && Cause.hasDies(seen.cause))
-      yield* Effect.logError("streams could not be told", seen.cause)
+      yield* Effect.logError("streams could not be read", seen.cause)
     yield* Effect.sleep(seen._tag === "Success" ? minMs : pauseMs)
   }).pipe(Effect.forever, Effect.forkScoped)
 

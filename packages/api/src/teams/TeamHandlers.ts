@@ -48,7 +48,9 @@ export const layer = HttpApiBuilder.group(
      */
     const managed = Effect.flatMap(CurrentTeam, ({ caller, id }) =>
       userOf(caller) === demoUser
-        ? Effect.fail(fail("USER_SESSION_REQUIRED", "the demo user is everybody, and manages no members"))
+        ? Effect.fail(
+            fail("USER_SESSION_REQUIRED", "the demo user cannot manage members, because anybody can be that user")
+          )
         : Effect.succeed(id)
     )
     const shownMember = (team: string, user: string) => Effect.map(reading(memberOf(team, user)), shown)

@@ -28,16 +28,16 @@ const Name = trimmedName(
 const Address = Schema.String.check(
   Characters.upTo(254),
   Schema.isPattern(/^[\x21-\x3f\x41-\x7e]+@[\x21-\x3f\x41-\x7e]+$/u, { message: "must be an e-mail address" })
-).annotate({ description: "The address that their identity provider has verified, or will have" })
+).annotate({ description: "The e-mail address, which the identity provider verifies" })
 
 const Days = Schema.NullOr(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_650 }))).annotate({
-  description: "Days; null: as many as the operator allows"
+  description: "Days. Null: the operator's maximum"
 })
 
 export const teamWrite = bodyOf(
   Schema.Struct({
     name: Name,
-    owner: Schema.optionalKey(Address.annotate({ description: "Its first owner; the caller, unless told" }))
+    owner: Schema.optionalKey(Address.annotate({ description: "The first owner. By default the caller" }))
   }).annotate({ identifier: "TeamWrite" })
 )
 
@@ -46,7 +46,7 @@ export const teamPatch = bodyOf(
     name: Schema.optionalKey(Name),
     retention: Schema.optionalKey(
       Schema.Struct({ payload_days: Schema.optionalKey(Days), record_days: Schema.optionalKey(Days) }).annotate({
-        description: "Counts from the next run of retention on, in both directions; what is gone does not come back"
+        description: "Applies from the next run of retention on. Deleted data does not come back"
       })
     )
   }).annotate({ identifier: "TeamPatch" })
@@ -55,7 +55,7 @@ export const teamPatch = bodyOf(
 export const memberWrite = bodyOf(
   Schema.Struct({
     email: Address,
-    role: Schema.optionalKey(TeamRole.annotate({ description: "member, unless told" }))
+    role: Schema.optionalKey(TeamRole.annotate({ description: "Default: member" }))
   }).annotate({
     identifier: "TeamMemberWrite"
   })
@@ -80,8 +80,8 @@ export class TeamsApi extends HttpApiGroup.make("teams")
       operation({
         id: "listTeams",
         permission: { ...ofOneself, teamKey: true },
-        summary: "List one's teams",
-        description: "The teams that the user is a member of, by name; of an API key, its team. At most 1,000.",
+        summary: "List the caller's teams",
+        description: "Returns the user's teams by name, or the API key's team. At most 1,000.",
         answer: { data: [ownTeam] }
       })
     ),
@@ -94,7 +94,7 @@ export class TeamsApi extends HttpApiGroup.make("teams")
         id: "createTeam",
         permission: founding,
         summary: "Create a team",
-        description: "With its first owner. Site admins alone may, who are named by the operator.",
+        description: "Creates a team with its first owner. Only site admins, whom the operator names, can do this.",
         body: { name: "Payments" },
         answer: team
       })
@@ -104,7 +104,7 @@ export class TeamsApi extends HttpApiGroup.make("teams")
         id: "getTeam",
         permission: reading,
         summary: "Retrieve the team",
-        description: "The team that the call acts on.",
+        description: "Returns the team that the call acts on.",
         answer: team,
         errors: ["NOT_FOUND"]
       })
@@ -114,7 +114,8 @@ export class TeamsApi extends HttpApiGroup.make("teams")
         id: "updateTeam",
         permission: administering,
         summary: "Change the team's name, or for how long its data is kept",
-        description: "What is left out stays. A team keeps its data at most as long as the operator's settings say.",
+        description:
+          "Members that are left out keep their values. A team cannot keep its data longer than the operator's settings allow.",
         body: { retention: { payload_days: 7 } },
         answer: { ...team, retention: { ...team.retention, payload_days: 7 } },
         errors: ["NOT_FOUND"]
@@ -125,7 +126,7 @@ export class TeamsApi extends HttpApiGroup.make("teams")
         id: "listTeamMembers",
         permission: notByProjectKeys(reading),
         summary: "List the members of the team",
-        description: "Owners first. A team has at most 1,000.",
+        description: "Returns owners first. A team has at most 1,000 members.",
         answer: { data: [teamMember] },
         errors: ["NOT_FOUND"]
       })
@@ -140,7 +141,7 @@ export class TeamsApi extends HttpApiGroup.make("teams")
         permission: managing,
         summary: "Add somebody to the team",
         description:
-          "Whoever is not known yet is let in when they sign in with that address, verified by the issuer. Of a member already, it changes the role.",
+          "An unknown person becomes a member at the first sign-in with that address, which the issuer must have verified. For an existing member, the role is changed.",
         body: { email: "grace@example.com", role: "member" },
         answer: { ...teamMember, email: "grace@example.com", name: null, role: "member", expected: true },
         errors: ["NOT_FOUND", "RESOURCE_IN_USE", "TEAM_LIMIT_REACHED"]
@@ -154,8 +155,8 @@ export class TeamsApi extends HttpApiGroup.make("teams")
       operation({
         id: "updateTeamMember",
         permission: managing,
-        summary: "Change what a member is to the team",
-        description: "It holds from their next call on. The team keeps an owner.",
+        summary: "Change the role of a member",
+        description: "Applies from the member's next call on. A team must keep an owner.",
         body: { role: "owner" },
         answer: teamMember,
         errors: ["NOT_FOUND", "RESOURCE_IN_USE"]
@@ -166,7 +167,7 @@ export class TeamsApi extends HttpApiGroup.make("teams")
         id: "removeTeamMember",
         permission: managing,
         summary: "Remove a member from the team",
-        description: "They cannot act on it from their next call on. The team keeps an owner.",
+        description: "The member loses access from the next call on. A team must keep an owner.",
         answer: { id: ids.user, deleted: true },
         errors: ["NOT_FOUND", "RESOURCE_IN_USE"]
       })
@@ -176,6 +177,6 @@ export class TeamsApi extends HttpApiGroup.make("teams")
   .annotateMerge(
     OpenApi.annotations({
       title: "Teams",
-      description: "Teams, who belongs to them, and for how long their data is kept."
+      description: "Teams, their members, and how long their data is kept."
     })
   ) {}

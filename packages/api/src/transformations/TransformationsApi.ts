@@ -19,7 +19,8 @@ const run = { query: Parameters.onlyTeam, payload: runBody.described, success: T
 const trial = {
   permission: executing,
   summary: "Run a transformation, or code, against a sample",
-  description: "Nothing is stored. Code that fails is answered 200 with `error`; code that does not compile 400.",
+  description:
+    "Nothing is stored. If the code fails, the answer is 200 with `error`. If it does not compile, the answer is 400.",
   body: example,
   answer: ran,
   errors: ["NOT_FOUND", "TRANSFORMATION_INVALID"]
@@ -41,9 +42,9 @@ export class TransformationsApi extends groupOf(transformation, { list: Lists.tr
     operation({
       id: "validateTransformation",
       permission: executing,
-      summary: "Whether code is a transformation",
+      summary: "Validate the code of a transformation",
       description:
-        "The code is compiled and loaded, and no request is run through it. What is wrong is answered 200, with `valid` false and `error`.",
+        "The code is compiled and loaded, but not run with a request. Faults are returned as 200, with `valid` false and `error`.",
       body: validationExample,
       answer: validation
     })
@@ -55,8 +56,8 @@ export class TransformationsApi extends groupOf(transformation, { list: Lists.tr
     operation({
       id: "getTransformationCapabilities",
       permission: reading,
-      summary: "What code may use",
-      description: "The runtime, what code finds beside the language, and the limits of a call.",
+      summary: "Retrieve the capabilities of the sandbox",
+      description: "Returns the runtime, the globals beside the language, and the limits of a call.",
       answer: capabilities
     })
   ),
@@ -68,8 +69,8 @@ export class TransformationsApi extends groupOf(transformation, { list: Lists.tr
     operation({
       id: "listExecutions",
       permission: notByProjectKeys(reading),
-      summary: "List what a transformation ran for, newest first",
-      description: "Of the last 24 hours unless told; pages by cursor.",
+      summary: "List the executions of a transformation, newest first",
+      description: "Returns the last 24 hours by default, in pages by cursor.",
       answer: Lists.executions.example(execution),
       errors: ["NOT_FOUND", "INVALID_CURSOR", "INVALID_TIME_RANGE"]
     })
@@ -84,7 +85,7 @@ export class TransformationsApi extends groupOf(transformation, { list: Lists.tr
       permission: notByProjectKeys(reading),
       summary: "Retrieve an execution",
       description:
-        "With what the code was given and what it made of it; null when retention took it, or the code failed.",
+        "Returns the input and the output of the code. They are null after retention has deleted them. The output is null if the code failed.",
       answer: executionDetail,
       errors: ["NOT_FOUND"]
     })

@@ -5,7 +5,7 @@ import { tunneling } from "@tidegate/model/Permission"
 import type { Database } from "@tidegate/storage/Database"
 import { teamOfTunnel } from "@tidegate/storage/teams/Teams"
 import { read } from "../handlers/Calls.ts"
-import { standing } from "../streams/Standing.ts"
+import { actingTeams } from "../streams/ActingTeam.ts"
 import type { StreamCredentials } from "../streams/StreamCredentials.ts"
 
 const asked = { route: "GET:/v1/connect", permission: tunneling }
@@ -23,7 +23,7 @@ export interface AdmittedTunnel {
  */
 export const tunnelAdmission = Effect.gen(function* () {
   const database = yield* Effect.context<Database>()
-  const standingOf = yield* standing
+  const actingTeamOf = yield* actingTeams
 
   const admitted = Effect.fnUntraced(function* <R>(
     destination: string,
@@ -38,5 +38,5 @@ export const tunnelAdmission = Effect.gen(function* () {
   })
 
   return (destination: string, credentials: Omit<StreamCredentials, "bin">) =>
-    admitted(destination, standingOf(asked, credentials))
+    admitted(destination, actingTeamOf(asked, credentials))
 })

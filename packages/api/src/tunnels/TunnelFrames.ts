@@ -65,18 +65,18 @@ export const readFrame = (frame: Uint8Array, isUnderWay: (job: string) => boolea
   return { kind: "result", result: resultOf(job_id, parsed.value) }
 }
 
-const resultOf = (job_id: string, said: Members): TunnelResult => {
-  const body = bodyOf(said)
-  const status = statusOf(said["status"])
+const resultOf = (job_id: string, frame: Members): TunnelResult => {
+  const body = bodyOf(frame)
+  const status = statusOf(frame["status"])
   if (body === null || status === null) return notUnderstood(job_id)
   const kept = body.length > maxCapturedBytes ? Buffer.from(body.subarray(0, maxCapturedBytes)) : body
-  const error = said["error"]
+  const error = frame["error"]
   return {
     job_id,
     status,
-    headers: headersOf(said["headers"]),
+    headers: headersOf(frame["headers"]),
     body: kept,
-    body_truncated: said["body_truncated"] === true || kept.length < body.length,
+    body_truncated: frame["body_truncated"] === true || kept.length < body.length,
     failure:
       typeof error === "string"
         ? { code: "CLI", message: `the local target could not be reached: ${plain(error)}` }
@@ -90,7 +90,7 @@ const notUnderstood = (job_id: string): TunnelResult => ({
   headers: {},
   body: Buffer.alloc(0),
   body_truncated: false,
-  failure: { code: "PROTOCOL_ERROR", message: "the tunnel's client answered with what is no result" }
+  failure: { code: "PROTOCOL_ERROR", message: "the tunnel's client sent an answer that is not a result" }
 })
 
 const statusOf = (value: unknown): number | null =>
@@ -108,14 +108,14 @@ const bodyOf = ({ body, body_base64 }: Members): Buffer | null => {
 const headersOf = (value: unknown): TunnelResult["headers"] => {
   const headers = Object.create(null) as Record<string, string | ReadonlyArray<string>>
   if (!isObject(value)) return headers
-  let room = maxHeaderBytes
+  let bytesLeft = maxHeaderBytes
   let left = maxHeaders
   for (const [name, given] of Object.entries(value)) {
     const values = (Array.isArray(given) ? given : [given]).filter(isHeaderValue)
     const bytes = values.reduce((sum, one) => sum + name.length + one.length, 0)
     left -= values.length
-    room -= bytes
-    if (left < 0 || room < 0) break
+    bytesLeft -= bytes
+    if (left < 0 || bytesLeft < 0) break
     if (values.length === 0 || !/^[!#$%&'*+.^_`|~0-9a-z-]{1,256}$/i.test(name)) continue
     headers[name.toLowerCase()] = values.length === 1 ? values[0]! : values
   }

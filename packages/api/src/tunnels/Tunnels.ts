@@ -225,7 +225,7 @@ export const tunnels: Effect.Effect<
       message,
       kind: clients,
       admit,
-      places: ({ team }) => ({ [`tunnels ${team}`]: maxPerTeam }),
+      limits: ({ team }) => ({ [`tunnels ${team}`]: maxPerTeam }),
       serve: serve(localUrl, admit, changed)
     })
 })

@@ -20,7 +20,7 @@ export class WorkflowAggregatesApi extends HttpApiGroup.make("workflowAggregates
         permission: administering,
         summary: "Save a workflow and its source at once",
         description:
-          "All of it is written, or nothing. A source is made, or named by `source_id`; with `workflow_id` that workflow is changed, otherwise one is made.",
+          "Everything is written, or nothing. The source is created, or named by `source_id`. With `workflow_id` that workflow is changed; otherwise one is created.",
         body: aggregateExample as never,
         answer: {
           workflow: workflow.example.record,
@@ -42,5 +42,5 @@ export class WorkflowAggregatesApi extends HttpApiGroup.make("workflowAggregates
   )
   .middleware(Authorization)
   .annotateMerge(
-    OpenApi.annotations({ title: "Workflow aggregates", description: "Workflows together with what they stand on." })
+    OpenApi.annotations({ title: "Workflow aggregates", description: "Workflows together with their sources." })
   ) {}

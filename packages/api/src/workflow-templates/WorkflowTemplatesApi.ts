@@ -37,7 +37,7 @@ export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
         id: "listWorkflowTemplates",
         permission: read,
         summary: "List the templates of workflows",
-        description: "They come with the gateway, and need nothing but what it has.",
+        description: "The templates are part of the gateway and need no other service.",
         answer: Lists.wholeList.example(templateExample)
       })
     ),
@@ -50,7 +50,7 @@ export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
         id: "getWorkflowTemplate",
         permission: read,
         summary: "Retrieve a template of workflows",
-        description: "What it does, what it has to be given, and the steps and edges that are made of it.",
+        description: "Returns the template's description, its bindings, and the steps and edges that it creates.",
         answer: templateDetailExample,
         errors: ["NOT_FOUND"]
       })
@@ -64,9 +64,9 @@ export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
       operation({
         id: "instantiateWorkflowTemplate",
         permission: administering,
-        summary: "Make a workflow of a template",
+        summary: "Create a workflow from a template",
         description:
-          "It is a draft: its source starts no run until its status is `active`. From then on it has nothing to do with the template.",
+          "The workflow is a draft: it has no runs until its status is `active`. Later changes of the template do not change it.",
         body: templateUseExample,
         answer: Object.assign({}, workflow.example.record, { status: "draft", template: { key, version } }),
         errors: [
@@ -80,4 +80,4 @@ export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
     )
   )
   .middleware(Authorization)
-  .annotateMerge(OpenApi.annotations({ title: "Workflow templates", description: "Workflows to begin with." })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Workflow templates", description: "Workflows to start from." })) {}

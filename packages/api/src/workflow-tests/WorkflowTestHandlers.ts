@@ -29,7 +29,7 @@ export const layer = HttpApiBuilder.group(
       const written = yield* readJsonObject(request, maxWorkflowTest, maxWorkflowValues)
       const input = yield* Effect.fromResult(judgeWorkflowDryRun(written))
       if (input.mode === "live" && role !== "owner") {
-        yield* fail("ROLE_REQUIRED", "only owners of the team may really send for a test", { required: "owner" })
+        yield* fail("ROLE_REQUIRED", "only owners of the team may run a test with real calls", { required: "owner" })
       }
       const run_id = yield* idOfCall(prefixes.workflowRun)
       const actor = id === null ? yield* fresh : yield* owner(id)

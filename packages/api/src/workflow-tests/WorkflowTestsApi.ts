@@ -118,7 +118,7 @@ const errors = [
 ] as const
 
 const description =
-  "The engine of real runs carries it out; nothing is stored, and no list has it. A step that is an action or a destination is not called unless the mode is live: its mock, or a sample, stands in for it. Delays take no time. At most 60 seconds."
+  "The test uses the engine of real runs. Nothing is stored or listed. By default actions and destinations are not called: a mock or a sample replaces their output. With mode `live` they are called. Delays take no time. A test takes at most 60 seconds."
 
 /** Tests of workflows: what a run would do. */
 export class WorkflowTestsApi extends HttpApiGroup.make("workflowTests")
@@ -132,7 +132,7 @@ export class WorkflowTestsApi extends HttpApiGroup.make("workflowTests")
       operation({
         id: "testWorkflow",
         permission,
-        summary: "Try a workflow on a request",
+        summary: "Test a workflow with a request",
         description,
         body: workflowDryRunExample,
         answer,
@@ -147,7 +147,7 @@ export class WorkflowTestsApi extends HttpApiGroup.make("workflowTests")
       operation({
         id: "testUnsavedWorkflow",
         permission,
-        summary: "Try a graph that is not stored on a request",
+        summary: "Test an unsaved graph with a request",
         description,
         body: unsavedDryRunExample as never,
         answer: Object.assign({}, answer, { workflow_id: null, workflow_version: 0 }),
@@ -157,5 +157,5 @@ export class WorkflowTestsApi extends HttpApiGroup.make("workflowTests")
   )
   .middleware(Authorization)
   .annotateMerge(
-    OpenApi.annotations({ title: "Workflow tests", description: "Runs of workflows that nobody stores." })
+    OpenApi.annotations({ title: "Workflow tests", description: "Dry runs of workflows. Nothing is stored." })
   ) {}

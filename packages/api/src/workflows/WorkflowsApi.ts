@@ -23,7 +23,7 @@ export class WorkflowsApi extends groupOf(workflow, { list: Lists.workflows }, [
       id: "listWorkflowRuns",
       permission,
       summary: "List the runs of a workflow, newest first",
-      description: "With how many of their steps have come to what; pages by cursor.",
+      description: "Returns runs with the counts of their steps by status, in pages by cursor.",
       answer: Lists.workflowRuns.example(Examples.run),
       errors: ["NOT_FOUND", "INVALID_CURSOR", "INVALID_TIME_RANGE"]
     })
@@ -38,7 +38,7 @@ export class WorkflowsApi extends groupOf(workflow, { list: Lists.workflows }, [
       permission,
       summary: "Retrieve a run of a workflow",
       description:
-        "With the version that ran, what began it, and its steps in the order in which they ran. Payloads are shown when they are asked for, without secrets.",
+        "Returns the run with its version, its trigger, and its steps in the order in which they ran. Payloads are shown on request, without secrets.",
       answer: Examples.runDetail,
       errors: ["NOT_FOUND"]
     })
@@ -52,9 +52,9 @@ export class WorkflowsApi extends groupOf(workflow, { list: Lists.workflows }, [
     operation({
       id: "retryWorkflowStep",
       permission: administering,
-      summary: "Run a failed step of a run again",
+      summary: "Retry a failed step of a run",
       description:
-        "The run goes on by the version that it ran by: what succeeded stays, and the step runs again with all that follows from it.",
+        "The run continues with its own version. Successful steps stay. The failed step runs again, and so do all steps after it.",
       body: example,
       answer: Examples.retried,
       errors: ["NOT_FOUND", "STEP_NOT_RETRYABLE", "RUN_ACTIVE", "WORKFLOW_NOT_EXECUTABLE", "RUN_PAYLOAD_EXPIRED"]
@@ -70,7 +70,7 @@ export class WorkflowsApi extends groupOf(workflow, { list: Lists.workflows }, [
       permission: administering,
       summary: "Clear the history of a workflow",
       description:
-        "Removes runs that are at their end, with what is kept of their steps; those that are not stay. Repeat it while has_more. What was counted stays counted.",
+        "Deletes finished runs with the data of their steps. Other runs stay. Repeat it while has_more is true. Counts do not change.",
       answer: Examples.cleared,
       errors: ["NOT_FOUND"]
     })
@@ -83,7 +83,7 @@ export class WorkflowsApi extends groupOf(workflow, { list: Lists.workflows }, [
       id: "listWorkflowActivity",
       permission,
       summary: "List the runs of all workflows, newest first",
-      description: "With their steps; of the last 24 hours unless told. Pages by cursor.",
+      description: "Returns runs with their steps, of the last 24 hours by default, in pages by cursor.",
       answer: Lists.workflowActivity.example(Examples.activity),
       errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
     })

@@ -28,7 +28,7 @@ const world = Effect.gen(function* () {
                 message.url === "/nobody"
                   ? fail("INVALID_API_KEY", "none")
                   : Effect.succeed({ isStranger: message.url === "/stranger" }),
-              places: () => ({}),
+              limits: () => ({}),
               serve: () => Effect.never
             })
             .pipe(

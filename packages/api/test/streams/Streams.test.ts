@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { Headers } from "effect/http"
 import { credentialsOf, echoed, offeredProtocols } from "../../src/streams/StreamCredentials.ts"
-import { news } from "../../src/streams/Watches.ts"
+import { newOf } from "../../src/streams/Watches.ts"
 
 const base64url = (text: string): string => Buffer.from(text).toString("base64url")
 const read = (protocols: ReadonlyArray<string>, headers: Record<string, string> = {}) =>
@@ -56,14 +56,14 @@ describe("New rows of a stream", () => {
   const ids = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `req_${1_000 + from + i}`)
 
   it("New rows of a stream are the unknown ids in order, including late ones", () => {
-    expect(news(new Set(["b", "d"]), ["a", "b", "c", "d", "e"])).toEqual({ told: ["a", "c", "e"], isCut: false })
-    expect(news(new Set(), [])).toEqual({ told: [], isCut: false })
+    expect(newOf(new Set(["b", "d"]), ["a", "b", "c", "d", "e"])).toEqual({ shown: ["a", "c", "e"], isCut: false })
+    expect(newOf(new Set(), [])).toEqual({ shown: [], isCut: false })
   })
 
   it("New rows of a stream are cut to the newest when there are too many", () => {
-    expect(news(new Set(ids(0, 100)), ids(0, 200))).toEqual({ told: ids(100, 200), isCut: false })
-    expect(news(new Set(ids(0, 100)), ids(0, 201))).toEqual({ told: ids(101, 201), isCut: true })
+    expect(newOf(new Set(ids(0, 100)), ids(0, 200))).toEqual({ shown: ids(100, 200), isCut: false })
+    expect(newOf(new Set(ids(0, 100)), ids(0, 201))).toEqual({ shown: ids(101, 201), isCut: true })
     // Everything that was seen is new: there may have been more before it.
-    expect(news(new Set(), ids(0, 250)).isCut).toBe(true)
+    expect(newOf(new Set(), ids(0, 250)).isCut).toBe(true)
   })
 })

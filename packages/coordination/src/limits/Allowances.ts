@@ -1,4 +1,4 @@
-import type { Limit, Verdict } from "./RateLimiter.ts"
+import type { Limit, Verdict } from "./Limit.ts"
 
 /** Half a microsecond: sums of fractions of a window are not exact. */
 const rounding = 0.000_5

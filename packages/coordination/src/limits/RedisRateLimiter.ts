@@ -1,7 +1,8 @@
 import { Clock, Effect } from "effect"
 import * as Redis from "effect/persistence/Redis"
 import { verdictOf } from "./Allowances.ts"
-import { allowancesByName, type Limit, type RateLimiter, type Verdict } from "./RateLimiter.ts"
+import { allowancesByName, type RateLimiter } from "./RateLimiter.ts"
+import type { Limit, Verdict } from "./Limit.ts"
 
 /**
  * `Allowances.take` in Redis, shared by all processes. It uses the clock of Redis, so the clocks of the processes need not agree. Returns how long

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { ClusterSchema } from "effect/cluster"
 import { Rpc } from "effect/rpc"
+import { ConsentStarted } from "@tidegate/model/Consent"
 import { GatewayError } from "@tidegate/model/GatewayError"
 import { destination } from "@tidegate/resources/Destination"
 import { protocolOf } from "../Protocol.ts"
@@ -14,13 +15,6 @@ export const EventRetry = Schema.Struct({
   event_id: Schema.String,
   replay_event_id: Schema.String,
   retried_at: Schema.String
-})
-
-/** The URL where a person is sent to consent. */
-export const ConsentStarted = Schema.Struct({
-  authorization_url: Schema.String,
-  redirect_uri: Schema.String,
-  expires_at: Schema.String
 })
 
 /**

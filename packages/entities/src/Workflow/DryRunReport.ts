@@ -4,28 +4,37 @@ import type { PayloadPreview } from "@tidegate/model/WorkflowRun"
 import type { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { shownOf } from "@tidegate/redaction/Redaction"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
-import { previewOf, previewsIn } from "@tidegate/workflows/Preview"
+import { noPreview, previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { runOf, StepReports } from "@tidegate/workflows/RunReport"
-import type { DryRunResult } from "./DryRuns.ts"
+import type { Facts } from "@tidegate/workflows/Run"
+import type { Workflow } from "@tidegate/workflows/Workflow"
+import type { DueRun } from "@tidegate/storage/workflows/Runs"
+import type { DryRunOutcome } from "./DryRun.ts"
 
 /** The answer to a test: made from the rows that a real run would have, in the shape of a run. */
+
+/** The result of a test, from which the answer is made. */
+export interface DryRunResult extends DryRunOutcome {
+  readonly workflow: Workflow
+  readonly simulated: ReadonlySet<number>
+  /** The only step that was run; null: the whole workflow. */
+  readonly only: number | null
+  readonly about: { readonly id: string; readonly name: string; readonly version: number }
+  readonly run: DueRun
+  readonly facts: Facts
+  /** Whether its request was received by a source; otherwise it was written for the test. */
+  readonly received: boolean
+  /** `stored`: the workflow is a stored one. `asStored`: its graph is the stored one, too. */
+  readonly stored: boolean
+  readonly asStored: boolean
+}
 
 interface Previews {
   readonly input?: PayloadPreview
   readonly output?: PayloadPreview
 }
 
-const notCaptured: PayloadPreview = {
-  available: false,
-  redacted: false,
-  truncated: false,
-  content_type: null,
-  size_bytes: null,
-  sha256: null,
-  preview: null,
-  redacted_paths: [],
-  reason: "not_captured"
-}
+const notCaptured = noPreview("not_captured")
 
 export const reportOf = Effect.fnUntraced(function* (
   { about, facts, only, received, run, simulated, state, transitions, workflow, ...result }: DryRunResult,

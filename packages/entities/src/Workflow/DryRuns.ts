@@ -10,12 +10,12 @@ import { latestSample, sampleOfRequest } from "@tidegate/storage/reads/WorkflowS
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { query } from "@tidegate/storage/Transaction"
 import { Workflows } from "@tidegate/storage/workflows/Workflows"
-import { type Facts, queuedRun } from "@tidegate/workflows/Run"
+import { queuedRun } from "@tidegate/workflows/Run"
 import { onlyStep, rehearsalOf } from "@tidegate/workflows/Mocks"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { factsOf } from "./RunRecord.ts"
-import { conduct, type DryRunOutcome } from "./DryRun.ts"
-import { reportOf } from "./DryRunReport.ts"
+import { conduct } from "./DryRun.ts"
+import { type DryRunResult, reportOf } from "./DryRunReport.ts"
 
 /** Tests of workflows: which workflow is run, and with which request. Nothing is stored. */
 
@@ -26,22 +26,6 @@ export interface Asked {
   /** Whether the test uses the stored workflow of that id, or a graph in the request. */
   readonly stored: boolean
   readonly input: WorkflowDryRunInput
-}
-
-/** The result of a test, from which the answer is made. */
-export interface DryRunResult extends DryRunOutcome {
-  readonly workflow: Workflow
-  readonly simulated: ReadonlySet<number>
-  /** The only step that was run; null: the whole workflow. */
-  readonly only: number | null
-  readonly about: { readonly id: string; readonly name: string; readonly version: number }
-  readonly run: DueRun
-  readonly facts: Facts
-  /** Whether its request was received by a source; otherwise it was written for the test. */
-  readonly received: boolean
-  /** `stored`: the workflow is a stored one. `asStored`: its graph is the stored one, too. */
-  readonly stored: boolean
-  readonly asStored: boolean
 }
 
 /** The tests that a process runs at once, and those of one team. The limit exists because a test holds its request in memory. */

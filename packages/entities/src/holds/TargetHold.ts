@@ -1,4 +1,5 @@
-import type { Answer, Failure, Verdict } from "@tidegate/connectors/Connector"
+import type { Answer, Verdict } from "@tidegate/connectors/Connector"
+import type { Failure } from "@tidegate/connectors/Failure"
 import { isForNow, parseRetryAfter } from "@tidegate/rules/Retry"
 
 /*

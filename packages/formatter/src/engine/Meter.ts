@@ -1,4 +1,5 @@
 import { isExactNumber } from "@tidegate/json/ExactNumber"
+import { visitJson } from "@tidegate/json/VisitJson"
 import { Fault, tooMuch } from "./Fault.ts"
 import { elementMicros, limits, totalMicros } from "./Limits.ts"
 import type { Operation, Output } from "./Operation.ts"
@@ -31,13 +32,11 @@ export const charactersOf = ({ cost, limits: own }: Operation): number =>
 /** Characters of all texts in a value, at any depth. */
 export const charactersIn = (given: object): number => {
   let characters = 0
-  const open: Array<unknown> = [given]
-  while (open.length > 0) {
-    const value = open.pop()
+  visitJson(given, (value) => {
     if (typeof value === "string") characters += value.length
     else if (isExactNumber(value)) characters += String(value).length
-    else if (typeof value === "object" && value !== null) for (const one of Object.values(value)) open.push(one)
-  }
+    return true
+  })
   return characters
 }
 
@@ -52,24 +51,23 @@ export const withinElement = (operation: Operation, length: number): number => {
 export const withinOutput = (output: Output): void => {
   let least = 0
   let most = 0
-  const open: Array<unknown> = [output]
-  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+  visitJson(output, (value, name) => {
+    if (name !== null) {
+      least += name.length + 4
+      most += name.length * 6 + 4
+    }
     if (typeof value === "string") {
       least += value.length + 2
       most += value.length * 6 + 2
+    } else if (Array.isArray(value)) {
+      least += value.length
+      most += value.length
     } else if (isExactNumber(value)) {
       least += String(value).length
       most += String(value).length
-    } else if (typeof value === "object" && value !== null) {
-      for (const name in value) {
-        open.push((value as Readonly<Record<string, unknown>>)[name])
-        least += Array.isArray(value) ? 1 : name.length + 4
-        most += Array.isArray(value) ? 1 : name.length * 6 + 4
-      }
-    } else {
-      most += 25
-    }
-  }
+    } else if (typeof value !== "object" || value === null) most += 25
+    return true
+  })
   if (most <= limits.output_bytes) return
   const bytes = least > limits.output_bytes ? least : Buffer.byteLength(JSON.stringify(output))
   if (bytes > limits.output_bytes) {

@@ -108,7 +108,9 @@ export const authorizationCode = authType({
     authorization_url: optional(
       url("Where somebody consents, with what the provider wants to be asked beside in its query")
     ),
-    redirect_uri: optional(url("Where they are led back to; left out: to the gateway's own `/v1/oauth/callback`")),
+    redirect_uri: optional(
+      url("The URL to which the browser is redirected. Default: the gateway's own `/v1/oauth/callback`")
+    ),
     code: optional(SecretText),
     code_verifier: optional(SecretText),
     refresh_token: optional(SecretText),

@@ -40,6 +40,12 @@ export interface AttemptRecord {
   readonly retryAt: number | null
 }
 
+/**
+ * The result of an attempt: the event's state after it, or `superseded` when the event has progressed without it (another runner
+ * has recorded this attempt number, or the event is gone).
+ */
+export type Recorded = "PENDING" | "SUCCESSFUL" | "FAILED" | "CANCELLED" | "superseded"
+
 const minute = (at: number): number => at - (at % 60_000)
 
 /** The rows of a batch. The statement joins them with their events as `e`. */

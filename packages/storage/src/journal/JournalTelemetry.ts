@@ -4,6 +4,18 @@ import { LineLimits, WideLines } from "@tidegate/telemetry/WideLines"
 import type { AttemptRecord } from "./AttemptStatement.ts"
 import type { Recorded } from "./Recording.ts"
 
+/** What the journal has done and holds. */
+export interface JournalStats {
+  readonly requests: number
+  readonly attempts: number
+  /** Statements sent to write them. */
+  readonly statements: number
+  /** Requests that are not answered yet. */
+  readonly waitingRequests: number
+  readonly waitingRequestBytes: number
+  readonly waitingAttempts: number
+}
+
 /** Counts the commits of one kind. */
 export const committed = (kind: Commit) => {
   const commits = metrics.commits.at(kind)

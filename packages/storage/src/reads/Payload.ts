@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer"
 import { Option, Schema } from "effect"
 import { bodyLimits, excessIn, parseJson, utf8 } from "@tidegate/json/JsonText"
+import { visitJson } from "@tidegate/json/VisitJson"
 import type { Values } from "@tidegate/model/Message"
 import type { BodyEncoding } from "@tidegate/model/Request"
 
@@ -80,15 +81,8 @@ export const likelyEncoding = (start: Uint8Array, contentType: string | null): B
 }
 
 /** Whether JSON can write every number of a value: `1e999` parses to infinity. */
-const isFinite = (root: Schema.Json): boolean => {
-  const open: Array<Schema.Json> = [root]
-  for (let value = open.pop(); value !== undefined; value = open.pop()) {
-    if (typeof value === "number" && !Number.isFinite(value)) return false
-    if (Array.isArray(value)) for (const item of value) open.push(item)
-    else if (typeof value === "object" && value !== null) for (const item of Object.values(value)) open.push(item)
-  }
-  return true
-}
+const isFinite = (root: Schema.Json): boolean =>
+  visitJson(root, (value) => typeof value !== "number" || Number.isFinite(value))
 
 const Headers = Schema.fromJsonString(
   Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Array(Schema.String)]))

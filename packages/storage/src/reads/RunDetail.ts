@@ -13,7 +13,7 @@ import type {
 } from "@tidegate/model/WorkflowRun"
 import { shownOf } from "@tidegate/redaction/Redaction"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
-import { charactersOf, previewOf, previewsIn } from "@tidegate/workflows/Preview"
+import { charactersOf, noPreview, previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { detailOf, type PreviewsOf, runOf, StepReports } from "@tidegate/workflows/RunReport"
 import { shownGraph } from "@tidegate/workflows/StepCredentials"
 import type { HotSql } from "../Database.ts"
@@ -54,19 +54,6 @@ const formatterOf = (steps: ReadonlyArray<Step>): string | null => {
   }
   return null
 }
-
-const noPreview = (reason: PayloadPreview["reason"], about: Partial<PayloadPreview> = {}): PayloadPreview => ({
-  available: false,
-  redacted: false,
-  truncated: false,
-  content_type: null,
-  size_bytes: null,
-  sha256: null,
-  preview: null,
-  redacted_paths: [],
-  ...about,
-  reason
-})
 
 /** `bodyHash`: the hash of the stored body. */
 const triggerPreview = Effect.fnUntraced(function* (

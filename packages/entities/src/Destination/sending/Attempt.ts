@@ -1,4 +1,5 @@
-import type { Answer as Answered, AttemptFacts, Failure, HttpSender, Verdict } from "@tidegate/connectors/Connector"
+import type { Answer as Answered, AttemptFacts, HttpSender, Verdict } from "@tidegate/connectors/Connector"
+import type { Failure } from "@tidegate/connectors/Failure"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { MessageHead } from "@tidegate/model/Message"

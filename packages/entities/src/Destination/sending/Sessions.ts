@@ -1,13 +1,6 @@
 import { Effect, Exit, Fiber, RcRef, Scope } from "effect"
-import {
-  type Answer,
-  type AttemptFacts,
-  cancelled,
-  type Session,
-  SessionFailure,
-  type SessionServices,
-  type SessionSender
-} from "@tidegate/connectors/Connector"
+import type { Answer, AttemptFacts, Session, SessionServices, SessionSender } from "@tidegate/connectors/Connector"
+import { cancelled, SessionFailure } from "@tidegate/connectors/Failure"
 import type { Message } from "@tidegate/model/Message"
 
 /** An unused session is closed after this time. */

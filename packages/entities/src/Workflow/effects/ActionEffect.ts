@@ -3,7 +3,6 @@ import type * as Calls from "@tidegate/actions/Call"
 import { type Credentials, type Inputs, noCredentials } from "@tidegate/actions/Provider"
 import { type ActionName, callOf, sentToOf } from "@tidegate/actions/Providers"
 import type { Answer, Verdict } from "@tidegate/connectors/Connector"
-import type { Json } from "@tidegate/model/Rule"
 import { loadAction } from "@tidegate/storage/workflows/Actions"
 import type { Database } from "@tidegate/storage/Database"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
@@ -12,26 +11,12 @@ import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
 import { type ActionTarget, Holds } from "../../holds/ActionHolds.ts"
 import { inTime } from "../RunWork.ts"
+import type { Call, Carry } from "./Call.ts"
 import { makeGatewayCall } from "./GatewayCall.ts"
 import { makeHttpCall } from "./HttpCall.ts"
 import { makePacing } from "./Pacing.ts"
 import { makeSendCall } from "./SendCall.ts"
 import { makeStoreCall } from "./StoreCall.ts"
-
-/** A step whose call is being made. */
-export interface Call {
-  readonly effect: StepEffect
-  readonly run: DueRun
-  /** The idempotency key: the same for every attempt, also after a crash. */
-  readonly key: string
-  /** Unix milliseconds. */
-  readonly now: number
-  /** Has to be called with a target's answer and its verdict before the call ends. */
-  readonly heard: (answer: Answer, verdict: Verdict) => Effect.Effect<void>
-}
-
-/** Makes calls of one kind, and returns the output. */
-export type Carry<C extends Calls.Call> = (call: C, of: Call) => Effect.Effect<Json, StepError>
 
 interface Named {
   readonly name: ActionName

@@ -15,7 +15,7 @@ import type { StepError } from "@tidegate/workflows/StepKind"
 import { Loops } from "../../Loops.ts"
 import { replay } from "../../Replay.ts"
 import { SourceEntity } from "../../Source/SourceProtocol.ts"
-import type { Call, Carry } from "./ActionEffect.ts"
+import type { Call, Carry } from "./Call.ts"
 import { readBody } from "./DestinationEffect.ts"
 import { unreached } from "./StoreCall.ts"
 

@@ -1,6 +1,7 @@
 import { Clock, Effect, Result } from "effect"
 import type { HttpCall } from "@tidegate/actions/Call"
-import type { Answer, Failure } from "@tidegate/connectors/Connector"
+import type { Answer } from "@tidegate/connectors/Connector"
+import type { Failure } from "@tidegate/connectors/Failure"
 import { Egress } from "@tidegate/egress/Egress"
 import { laterTurn } from "@tidegate/runtime/EventLoopBudget"
 import { Echoes } from "@tidegate/redaction/Echoes"
@@ -8,7 +9,7 @@ import type { StepError } from "@tidegate/workflows/StepKind"
 import { waitOf } from "../../holds/TargetHold.ts"
 import { Loops } from "../../Loops.ts"
 import { exchange } from "./Exchange.ts"
-import type { Carry } from "./ActionEffect.ts"
+import type { Carry } from "./Call.ts"
 import { withCallHeaders } from "./CallHeaders.ts"
 
 /** The failure that the status means; null: the target has accepted the call. */

@@ -3,11 +3,11 @@ import type { SendCall } from "@tidegate/actions/Call"
 import {
   type Answer,
   type AttemptFacts,
-  type Failure,
   Refusal,
   type Sender,
   type SessionServices
 } from "@tidegate/connectors/Connector"
+import type { Failure } from "@tidegate/connectors/Failure"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
 import { isOfDomains, SenderDomains } from "@tidegate/connectors/SenderDomains"
 import { Egress } from "@tidegate/egress/Egress"
@@ -20,7 +20,7 @@ import { waitOf } from "../../holds/TargetHold.ts"
 import { credentialOf } from "../../tokens/Credential.ts"
 import { makeSharedTokens } from "../../tokens/SharedTokens.ts"
 import type { NotObtained } from "../../tokens/TokenEndpoint.ts"
-import type { Call, Carry } from "./ActionEffect.ts"
+import type { Call, Carry } from "./Call.ts"
 import { withCallHeaders } from "./CallHeaders.ts"
 import { exchange, withoutEchoes } from "./Exchange.ts"
 

@@ -4,7 +4,7 @@ import type { Database } from "@tidegate/storage/Database"
 import { deleteValue, increment, readValue, type Refused, setValue } from "@tidegate/storage/workflows/TeamValues"
 import type { Json } from "@tidegate/model/Rule"
 import type { StepError } from "@tidegate/workflows/StepKind"
-import type { Carry } from "./ActionEffect.ts"
+import type { Carry } from "./Call.ts"
 
 const refused: { readonly [why in Refused]: StepError } = {
   full: { code: "ACTION_FAILED", message: "the team keeps as many values as it may: delete some", final: true },

@@ -8,7 +8,7 @@ import type { StreamCredentials } from "./StreamCredentials.ts"
  * The team that a handshake's caller may act in. A handshake counts as a call of its key or user; the repeated checks while the
  * socket is open do not.
  */
-export const standing = Effect.gen(function* () {
+export const actingTeams = Effect.gen(function* () {
   const authorize = yield* authorizing
 
   /** Made anew for each handshake, because its first check counts as a call and the later ones do not. */

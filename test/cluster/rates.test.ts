@@ -7,28 +7,32 @@ const times = (starts: ReadonlyArray<{ readonly at: number }>): ReadonlyArray<nu
 /** How many of `count` starts there must be, where a timer had this share of its turns: on a busy machine, fewer still. */
 const used = (count: number, share: number): number => (share > 0.9 ? count : (count * share) / 3)
 
+// The tests of a group run at the same time, each on processes and a database of its own. The first two measure how much of a
+// limit is used, so no process ends or starts late beside them.
 describe("a rate limit", () => {
-  it("holds in every window, is used up, and is shared equally by connections with a backlog", async ({ running }) => {
+  it.concurrent("holds in every window, is used up, and is shared equally by connections with a backlog", async ({
+    running
+  }) => {
     const gateways = await running({ a: "all" })
     const run = await RateRun.make(gateways, "a", { name: "paced", limit: 20, period: "second", connections: 5 })
     // The first backlog is there before the others, ten times as long, and longer than a window.
     await run.send("a", [1_500, 150, 150, 150, 150])
     const began = Date.now()
-    const share = await sleepAndCount(8_000, 50)
+    const share = await sleepAndCount(5_000, 50)
     const all = await run.starts()
-    const starts = all.filter(({ at }) => at >= began && at < began + 8_000)
+    const starts = all.filter(({ at }) => at >= began && at < began + 5_000)
     expect(maxInWindow(times(all), 1_000)).toBeLessThanOrEqual(20)
     await run.recorded(0)
     // On a quiet machine 95 % and more; a busy one comes late to its slots, which says nothing about the limit.
-    expect(starts.length).toBeGreaterThanOrEqual(used(0.8 * 20 * 8, share))
+    expect(starts.length).toBeGreaterThanOrEqual(used(0.8 * 20 * 5, share))
     for (const connection of run.connections) {
       const share = starts.filter((start) => start.connection === connection).length
-      expect(Math.abs(share - starts.length / 5)).toBeLessThanOrEqual(5)
+      expect(Math.abs(share - starts.length / 5)).toBeLessThanOrEqual(3)
     }
     await run.target.close()
   })
 
-  it("counts from the moment that a change of it has returned, up and down", async ({ running }) => {
+  it.concurrent("counts from the moment that a change of it has returned, up and down", async ({ running }) => {
     const gateways = await running({ a: "all", b: "all" })
     const run = await RateRun.make(gateways, "a", { name: "changing", limit: 20, period: "second", connections: 2 })
     await run.send("b", [300, 300])
@@ -50,9 +54,10 @@ describe("a rate limit", () => {
     expect(after(down.returnedAt + 1_000).length).toBeGreaterThanOrEqual(used(0.9 * 2 * 10 - 1, downShare))
     await run.target.close()
   })
+})
 
+describe("a rate limit of several processes", () => {
   for (const signal of ["SIGKILL", "SIGTERM"] as const) {
-    // At the same time, on databases of their own: both only tell what must not be exceeded.
     it.concurrent(`holds across a take-over and after a restart (${signal})`, async ({ running }) => {
       const gateways = await running({ a: "all", b: "all" })
       const connections = 5

@@ -18,6 +18,7 @@ const dear = [
   "packages/coordination/test/{Coordination,IngestLease,Outages}.test.ts",
   "packages/entities/test/{Breakdown,BulkOperation,Commands,DeliveryQueue,HandingOver,OrderingKeys,RunFairness,Senders}.test.ts",
   "packages/egress/test/AttemptErrorCode.test.ts",
+  "packages/sandbox/test/Priority.test.ts",
   "packages/storage/test/{Counting,HotPlans,Journal,LockSession,Partitions,Retention,RetentionCutOff,RollupCompaction}.test.ts",
   "packages/storage/test/reads/{Metrics,Plans,Scan}.test.ts",
   "packages/api/test/{Commands,EveryList,Isolation,Lists,TeamLimits,Transformations}.test.ts",
@@ -30,22 +31,34 @@ const dear = [
 const sharing = { isolate: false }
 
 /**
- * Suites that hold the gateway, or a part of it, to times or to memory: of its processor, of its sandbox, of who waits for whom, or a rate by the clock. Each runs
- * after all others, one at a time. A new suite of the gateway runs beside others unless it is named here.
+ * Suites that hold a process to bounds of its own processor time, of memory or of number, or that wait for its deadlines. What
+ * other processes do does not count in these, but they give the machine much to do: they run after the suites above, three at a
+ * time. A new suite of the gateway runs beside the others unless it is named here.
  */
-const measuring = [
-  "test/cluster/{actions,feed,rates,redisKeys,sharing,workflows}.test.ts",
-  "test/contract/{CostlyBodies,CostlyFilters,CostlyTests,StatementBudget,Transformations}.test.ts",
+const bounded = [
+  "test/cluster/{actions,feed,rateTakeOver,redisKeys,workflows}.test.ts",
+  "test/contract/{CostlyBodies,CostlyFilters,CostlyTests,StatementBudget}.test.ts",
   "packages/egress/test/{Egress,Stream}.test.ts",
-  "packages/entities/test/{ClusterWire,TransformationRuns}.test.ts",
-  "packages/sandbox/test/**/*.test.ts",
+  "packages/entities/test/ClusterWire.test.ts",
+  "packages/sandbox/test/Hostile.test.ts",
   "packages/foreign-databases/test/Strangers.test.ts",
   "packages/formatter/test/Hostile.test.ts",
   "packages/ingress/test/ProxyUpstream.test.ts",
   "packages/rules/test/FilterLimits.test.ts",
-  "packages/runtime/test/EventLoopBudget.test.ts",
   "test/security/{ClusterPort,DeadlyRecords,DeadlyWork,FloodedBodies,HeldMemory,HostileAnswers,LargeAnswers,LargeDefinitions,Strangers}.test.ts"
 ]
+/**
+ * Suites that depend on the clock: rates, the time of a delivery or of an event-loop turn, and code in the sandbox, which has a
+ * second. They run one at a time, after all others.
+ */
+const measuring = [
+  "test/cluster/{rates,sharing}.test.ts",
+  "test/contract/Transformations.test.ts",
+  "packages/entities/test/TransformationRuns.test.ts",
+  "packages/runtime/test/EventLoopBudget.test.ts",
+  "packages/sandbox/test/{Batches,Children,OutputLimits,Paths,Pool,Sealed,Semantics}.test.ts"
+]
+const afterwards = [...bounded, ...measuring]
 
 export default defineConfig({
   test: {
@@ -57,11 +70,17 @@ export default defineConfig({
       {
         extends: true,
         // What runs in one process beside PostgreSQL: `npm run test:quick`.
-        test: { ...shared, ...sharing, name: "quick", include: inPackages, exclude: [...dear, ...measuring] }
+        test: { ...shared, ...sharing, name: "quick", include: inPackages, exclude: [...dear, ...afterwards] }
       },
       {
         extends: true,
-        test: { ...shared, ...sharing, name: "processes", include: dear, exclude: ["**/node_modules/**", ...measuring] }
+        test: {
+          ...shared,
+          ...sharing,
+          name: "processes",
+          include: dear,
+          exclude: ["**/node_modules/**", ...afterwards]
+        }
       },
       {
         extends: true,
@@ -70,7 +89,7 @@ export default defineConfig({
           ...sharing,
           name: "gateway",
           include: ["test/**/*.test.ts", "docs/examples/*.test.ts"],
-          exclude: ["**/node_modules/**", ...measuring],
+          exclude: ["**/node_modules/**", ...afterwards],
           // They wait for processes of their own as much as they work: two of them keep two processors busy.
           maxWorkers: Math.max(2, Math.floor(availableParallelism() / 2)),
           sequence: { groupOrder: 1 }
@@ -80,10 +99,22 @@ export default defineConfig({
         extends: true,
         test: {
           ...shared,
+          ...sharing,
+          name: "bounded",
+          include: bounded,
+          maxWorkers: 3,
+          sequence: { groupOrder: 2 }
+        }
+      },
+      {
+        extends: true,
+        test: {
+          ...shared,
+          ...sharing,
           name: "measuring",
           include: measuring,
           fileParallelism: false,
-          sequence: { groupOrder: 2 }
+          sequence: { groupOrder: 3 }
         }
       }
     ]

@@ -7,8 +7,7 @@ const times = (starts: ReadonlyArray<{ readonly at: number }>): ReadonlyArray<nu
 /** How many of `count` starts there must be, where a timer had this share of its turns: on a busy machine, fewer still. */
 const used = (count: number, share: number): number => (share > 0.9 ? count : (count * share) / 3)
 
-// The tests of a group run at the same time, each on processes and a database of its own. The first two measure how much of a
-// limit is used, so no process ends or starts late beside them.
+// The tests run at the same time, each on processes and a database of its own.
 describe("a rate limit", () => {
   it.concurrent("holds in every window, is used up, and is shared equally by connections with a backlog", async ({
     running
@@ -54,34 +53,4 @@ describe("a rate limit", () => {
     expect(after(down.returnedAt + 1_000).length).toBeGreaterThanOrEqual(used(0.9 * 2 * 10 - 1, downShare))
     await run.target.close()
   })
-})
-
-describe("a rate limit of several processes", () => {
-  for (const signal of ["SIGKILL", "SIGTERM"] as const) {
-    it.concurrent(`holds across a take-over and after a restart (${signal})`, async ({ running }) => {
-      const gateways = await running({ a: "all", b: "all" })
-      const connections = 5
-      const second = await RateRun.make(gateways, "a", { name: "second", limit: 20, period: "second", connections })
-      const minute = await RateRun.make(gateways, "a", { name: "minute", limit: 30, period: "minute", connections })
-      await second.send("a", Array(connections).fill(150))
-      await minute.send("b", Array(connections).fill(20))
-      await second.deliveries(20)
-      await minute.deliveries(1)
-      for (const owner of new Set([second.owner(), minute.owner()])) {
-        await gateways.process(owner).end(signal)
-        await gateways.process(owner).start()
-      }
-      await second.deliveries(60)
-      await minute.deliveries(2)
-      for (const [run, limit, period] of [
-        [second, 20, 1_000],
-        [minute, 30, 60_000]
-      ] as const) {
-        expect(maxInWindow(times(await run.starts()), period)).toBeLessThanOrEqual(limit)
-        // Those that the killed process had under way.
-        await run.recorded(10)
-        await run.target.close()
-      }
-    })
-  }
 })

@@ -36,7 +36,7 @@ const sharing = { isolate: false }
  * time. A new suite of the gateway runs beside the others unless it is named here.
  */
 const bounded = [
-  "test/cluster/{actions,feed,rateTakeOver,redisKeys,workflows}.test.ts",
+  "test/cluster/{actions,feed,rateTakeover,redisKeys,workflows}.test.ts",
   "test/contract/{CostlyBodies,CostlyFilters,CostlyTests,StatementBudget}.test.ts",
   "packages/egress/test/{Egress,Stream}.test.ts",
   "packages/entities/test/ClusterWire.test.ts",

@@ -4,9 +4,9 @@ import { maxInWindow, RateRun } from "./RateRun.ts"
 
 /** What a rate limit must not exceed while its owner changes. How much of it is used is measured by another suite, alone. */
 
-describe("a rate limit of several processes", () => {
+describe("Rate limit of a destination whose owner changes", () => {
   for (const signal of ["SIGKILL", "SIGTERM"] as const) {
-    it.concurrent(`holds across a take-over and after a restart (${signal})`, async ({ running }) => {
+    it.concurrent(`A rate limit holds after a takeover and after a restart (${signal})`, async ({ running }) => {
       const gateways = await running({ a: "all", b: "all" })
       const connections = 5
       const second = await RateRun.make(gateways, "a", { name: "second", limit: 20, period: "second", connections })

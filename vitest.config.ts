@@ -8,7 +8,7 @@ const inPackages = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"]
 /**
  * Not for every few minutes. The subject is a process of its own: an embedded PostgreSQL, a benchmark's
  * generator and target; or it takes a while: deadlines of the wire and of targets, plans over days of partitions,
- * hundreds of random runs, every route with every credential.
+ * hundreds of random runs, every route with every credential, hostile code and texts.
  */
 const dear = [
   "apps/cli/test/process/**/*.test.ts",
@@ -16,9 +16,13 @@ const dear = [
   "packages/embedded-postgres/test/**/*.test.ts",
   "benchmarks/test/**/*.test.ts",
   "packages/coordination/test/{Coordination,IngestLease,Outages}.test.ts",
-  "packages/entities/test/{Breakdown,BulkOperation,Commands,DeliveryQueue,HandingOver,OrderingKeys,RunFairness,Senders}.test.ts",
-  "packages/egress/test/AttemptErrorCode.test.ts",
-  "packages/sandbox/test/Priority.test.ts",
+  "packages/entities/test/{Breakdown,BulkOperation,ClusterWire,Commands,DeliveryQueue,HandingOver,OrderingKeys,RunFairness,Senders}.test.ts",
+  "packages/egress/test/{AttemptErrorCode,Egress,Stream}.test.ts",
+  "packages/foreign-databases/test/Strangers.test.ts",
+  "packages/formatter/test/Hostile.test.ts",
+  "packages/ingress/test/ProxyUpstream.test.ts",
+  "packages/rules/test/FilterLimits.test.ts",
+  "packages/sandbox/test/{Hostile,Priority}.test.ts",
   "packages/storage/test/{Counting,HotPlans,Journal,LockSession,Partitions,Retention,RetentionCutOff,RollupCompaction}.test.ts",
   "packages/storage/test/reads/{Metrics,Plans,Scan}.test.ts",
   "packages/api/test/{Commands,EveryList,Isolation,Lists,TeamLimits,Transformations}.test.ts",
@@ -31,25 +35,9 @@ const dear = [
 const sharing = { isolate: false }
 
 /**
- * Suites that hold a process to bounds of its own processor time, of memory or of number, or that wait for its deadlines. What
- * other processes do does not count in these, but they give the machine much to do: they run after the suites above, three at a
- * time. A new suite of the gateway runs beside the others unless it is named here.
- */
-const bounded = [
-  "test/cluster/{actions,feed,rateTakeover,redisKeys,workflows}.test.ts",
-  "test/contract/{CostlyBodies,CostlyFilters,CostlyTests,StatementBudget}.test.ts",
-  "packages/egress/test/{Egress,Stream}.test.ts",
-  "packages/entities/test/ClusterWire.test.ts",
-  "packages/sandbox/test/Hostile.test.ts",
-  "packages/foreign-databases/test/Strangers.test.ts",
-  "packages/formatter/test/Hostile.test.ts",
-  "packages/ingress/test/ProxyUpstream.test.ts",
-  "packages/rules/test/FilterLimits.test.ts",
-  "test/security/{ClusterPort,DeadlyRecords,DeadlyWork,FloodedBodies,HeldMemory,HostileAnswers,LargeAnswers,LargeDefinitions,Strangers}.test.ts"
-]
-/**
  * Suites that depend on the clock: rates, the time of a delivery or of an event-loop turn, and code in the sandbox, which has a
- * second. They run one at a time, after all others.
+ * second. They run one at a time, after all others. A suite that is held to processor time, to memory or to a number runs beside
+ * others: what other processes do does not count in these.
  */
 const measuring = [
   "test/cluster/{rates,sharing}.test.ts",
@@ -58,7 +46,6 @@ const measuring = [
   "packages/runtime/test/EventLoopBudget.test.ts",
   "packages/sandbox/test/{Batches,Children,OutputLimits,Paths,Pool,Sealed,Semantics}.test.ts"
 ]
-const afterwards = [...bounded, ...measuring]
 
 export default defineConfig({
   test: {
@@ -70,7 +57,7 @@ export default defineConfig({
       {
         extends: true,
         // What runs in one process beside PostgreSQL: `npm run test:quick`.
-        test: { ...shared, ...sharing, name: "quick", include: inPackages, exclude: [...dear, ...afterwards] }
+        test: { ...shared, ...sharing, name: "quick", include: inPackages, exclude: [...dear, ...measuring] }
       },
       {
         extends: true,
@@ -79,7 +66,7 @@ export default defineConfig({
           ...sharing,
           name: "processes",
           include: dear,
-          exclude: ["**/node_modules/**", ...afterwards]
+          exclude: ["**/node_modules/**", ...measuring]
         }
       },
       {
@@ -89,21 +76,11 @@ export default defineConfig({
           ...sharing,
           name: "gateway",
           include: ["test/**/*.test.ts", "docs/examples/*.test.ts"],
-          exclude: ["**/node_modules/**", ...afterwards],
-          // They wait for processes of their own as much as they work: two of them keep two processors busy.
-          maxWorkers: Math.max(2, Math.floor(availableParallelism() / 2)),
+          exclude: ["**/node_modules/**", ...measuring],
+          // They wait for processes of their own, for deadlines and for retries more than they work: three of them keep two
+          // processors busy.
+          maxWorkers: Math.max(3, Math.floor(availableParallelism() / 2)),
           sequence: { groupOrder: 1 }
-        }
-      },
-      {
-        extends: true,
-        test: {
-          ...shared,
-          ...sharing,
-          name: "bounded",
-          include: bounded,
-          maxWorkers: 3,
-          sequence: { groupOrder: 2 }
         }
       },
       {
@@ -114,7 +91,7 @@ export default defineConfig({
           name: "measuring",
           include: measuring,
           fileParallelism: false,
-          sequence: { groupOrder: 3 }
+          sequence: { groupOrder: 2 }
         }
       }
     ]

@@ -22,20 +22,25 @@ const idleMs = 500
 
 const open = async (url: string): Promise<Open> => {
   const { hostname, port } = new URL(url)
-  const socket = connect(Number(port === "" ? 5432 : port), hostname).setNoDelay(true)
+  const sockets: Array<Socket> = []
+  const stream = (): Socket => {
+    const socket = connect(Number(port === "" ? 5432 : port), hostname).setNoDelay(true)
+    sockets.push(socket)
+    return socket
+  }
   const scope = Scope.makeUnsafe()
   try {
     const connection = await Effect.runPromise(
       PgConnection.make({
         url: Redacted.make(url),
-        stream: () => socket,
+        stream,
         applicationName: "test",
         connectTimeout: "2 seconds"
       }).pipe(Scope.provide(scope))
     )
-    return { connection, socket, scope, timer: undefined }
+    return { connection, socket: sockets[0]!, scope, timer: undefined }
   } catch (error) {
-    socket.destroy()
+    for (const socket of sockets) socket.destroy()
     throw error
   }
 }

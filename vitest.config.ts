@@ -8,7 +8,7 @@ const inPackages = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"]
 /**
  * Not for every few minutes. The subject is a process of its own: an embedded PostgreSQL, a benchmark's
  * generator and target; or it takes a while: deadlines of the wire and of targets, plans over days of partitions,
- * hundreds of random runs, every route with every credential.
+ * hundreds of random runs, every route with every credential, hostile code and texts.
  */
 const dear = [
   "apps/cli/test/process/**/*.test.ts",
@@ -16,8 +16,13 @@ const dear = [
   "packages/embedded-postgres/test/**/*.test.ts",
   "benchmarks/test/**/*.test.ts",
   "packages/coordination/test/{Coordination,IngestLease,Outages}.test.ts",
-  "packages/entities/test/{Breakdown,BulkOperation,Commands,DeliveryQueue,HandingOver,OrderingKeys,RunFairness,Senders}.test.ts",
-  "packages/egress/test/AttemptErrorCode.test.ts",
+  "packages/entities/test/{Breakdown,BulkOperation,ClusterWire,Commands,DeliveryQueue,HandingOver,OrderingKeys,RunFairness,Senders}.test.ts",
+  "packages/egress/test/{AttemptErrorCode,Egress,Stream}.test.ts",
+  "packages/foreign-databases/test/Strangers.test.ts",
+  "packages/formatter/test/Hostile.test.ts",
+  "packages/ingress/test/ProxyUpstream.test.ts",
+  "packages/rules/test/FilterLimits.test.ts",
+  "packages/sandbox/test/{Hostile,Priority}.test.ts",
   "packages/storage/test/{Counting,HotPlans,Journal,LockSession,Partitions,Retention,RetentionCutOff,RollupCompaction}.test.ts",
   "packages/storage/test/reads/{Metrics,Plans,Scan}.test.ts",
   "packages/api/test/{Commands,EveryList,Isolation,Lists,TeamLimits,Transformations}.test.ts",
@@ -30,21 +35,16 @@ const dear = [
 const sharing = { isolate: false }
 
 /**
- * Suites that hold the gateway, or a part of it, to times or to memory: of its processor, of its sandbox, of who waits for whom, or a rate by the clock. Each runs
- * after all others, one at a time. A new suite of the gateway runs beside others unless it is named here.
+ * Suites that depend on the clock: rates, the time of a delivery or of an event-loop turn, and code in the sandbox, which has a
+ * second. They run one at a time, after all others. A suite that is held to processor time, to memory or to a number runs beside
+ * others: what other processes do does not count in these.
  */
 const measuring = [
-  "test/cluster/{actions,feed,rates,redisKeys,sharing,workflows}.test.ts",
-  "test/contract/{CostlyBodies,CostlyFilters,CostlyTests,StatementBudget,Transformations}.test.ts",
-  "packages/egress/test/{Egress,Stream}.test.ts",
-  "packages/entities/test/{ClusterWire,TransformationRuns}.test.ts",
-  "packages/sandbox/test/**/*.test.ts",
-  "packages/foreign-databases/test/Strangers.test.ts",
-  "packages/formatter/test/Hostile.test.ts",
-  "packages/ingress/test/ProxyUpstream.test.ts",
-  "packages/rules/test/FilterLimits.test.ts",
+  "test/cluster/{rates,sharing}.test.ts",
+  "test/contract/Transformations.test.ts",
+  "packages/entities/test/TransformationRuns.test.ts",
   "packages/runtime/test/EventLoopBudget.test.ts",
-  "test/security/{ClusterPort,DeadlyRecords,DeadlyWork,FloodedBodies,HeldMemory,HostileAnswers,LargeAnswers,LargeDefinitions,Strangers}.test.ts"
+  "packages/sandbox/test/{Batches,Children,OutputLimits,Paths,Pool,Sealed,Semantics}.test.ts"
 ]
 
 export default defineConfig({
@@ -61,7 +61,13 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { ...shared, ...sharing, name: "processes", include: dear, exclude: ["**/node_modules/**", ...measuring] }
+        test: {
+          ...shared,
+          ...sharing,
+          name: "processes",
+          include: dear,
+          exclude: ["**/node_modules/**", ...measuring]
+        }
       },
       {
         extends: true,
@@ -71,8 +77,9 @@ export default defineConfig({
           name: "gateway",
           include: ["test/**/*.test.ts", "docs/examples/*.test.ts"],
           exclude: ["**/node_modules/**", ...measuring],
-          // They wait for processes of their own as much as they work: two of them keep two processors busy.
-          maxWorkers: Math.max(2, Math.floor(availableParallelism() / 2)),
+          // They wait for processes of their own, for deadlines and for retries more than they work: three of them keep two
+          // processors busy.
+          maxWorkers: Math.max(3, Math.floor(availableParallelism() / 2)),
           sequence: { groupOrder: 1 }
         }
       },
@@ -80,6 +87,7 @@ export default defineConfig({
         extends: true,
         test: {
           ...shared,
+          ...sharing,
           name: "measuring",
           include: measuring,
           fileParallelism: false,

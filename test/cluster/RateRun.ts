@@ -1,4 +1,4 @@
-import { sleep, waitUntil } from "../support/Waiting.ts"
+import { now, sleep, waitUntil } from "../support/Waiting.ts"
 import type { Gateways } from "../support/Gateways.ts"
 import type { Row } from "../support/sql.ts"
 import { Target } from "../support/Target.ts"
@@ -127,14 +127,16 @@ export class RateRun<Name extends string> {
     return owner
   }
 
-  /** What the attempts say, once all that has arrived is recorded, or no more of it comes: whoever had it was killed. */
+  /** What the attempts say, once all that has arrived is recorded, or none of it was for a second: whoever had it was killed. */
   async starts(): Promise<ReadonlyArray<Start>> {
     const arrived = this.target.received.length
     let rows = await this.#attempts()
-    for (let before = -1; rows.length < arrived && rows.length !== before;) {
-      before = rows.length
-      await sleep(1_000)
-      rows = await this.#attempts()
+    let grewAt = now()
+    while (rows.length < arrived && now() - grewAt < 1_000) {
+      await sleep(50)
+      const later = await this.#attempts()
+      if (later.length > rows.length) grewAt = now()
+      rows = later
     }
     return rows.map((row) => ({
       at: new Date(row["at"] as string | Date).getTime(),

@@ -7,8 +7,9 @@ const times = (starts: ReadonlyArray<{ readonly at: number }>): ReadonlyArray<nu
 /** How many of `count` starts there must be, where a timer had this share of its turns: on a busy machine, fewer still. */
 const used = (count: number, share: number): number => (share > 0.9 ? count : (count * share) / 3)
 
+// The tests run at the same time, each on processes and a database of its own.
 describe("Rate limit of a destination", () => {
-  it("A rate limit holds in every window, is used fully, and is shared equally by waiting connections", async ({
+  it.concurrent("A rate limit holds in every window, is used fully, and is shared equally by waiting connections", async ({
     running
   }) => {
     const gateways = await running({ a: "all" })
@@ -16,21 +17,21 @@ describe("Rate limit of a destination", () => {
     // The first backlog is there before the others, ten times as long, and longer than a window.
     await run.send("a", [1_500, 150, 150, 150, 150])
     const began = Date.now()
-    const share = await sleepAndCount(8_000, 50)
+    const share = await sleepAndCount(5_000, 50)
     const all = await run.starts()
-    const starts = all.filter(({ at }) => at >= began && at < began + 8_000)
+    const starts = all.filter(({ at }) => at >= began && at < began + 5_000)
     expect(maxInWindow(times(all), 1_000)).toBeLessThanOrEqual(20)
     await run.recorded(0)
     // On a quiet machine 95 % and more; a busy one comes late to its slots, which says nothing about the limit.
-    expect(starts.length).toBeGreaterThanOrEqual(used(0.8 * 20 * 8, share))
+    expect(starts.length).toBeGreaterThanOrEqual(used(0.8 * 20 * 5, share))
     for (const connection of run.connections) {
       const share = starts.filter((start) => start.connection === connection).length
-      expect(Math.abs(share - starts.length / 5)).toBeLessThanOrEqual(5)
+      expect(Math.abs(share - starts.length / 5)).toBeLessThanOrEqual(3)
     }
     await run.target.close()
   })
 
-  it("A changed rate limit applies as soon as the change returns, up and down", async ({ running }) => {
+  it.concurrent("A changed rate limit applies as soon as the change returns, up and down", async ({ running }) => {
     const gateways = await running({ a: "all", b: "all" })
     const run = await RateRun.make(gateways, "a", { name: "changing", limit: 20, period: "second", connections: 2 })
     await run.send("b", [300, 300])
@@ -52,33 +53,4 @@ describe("Rate limit of a destination", () => {
     expect(after(down.returnedAt + 1_000).length).toBeGreaterThanOrEqual(used(0.9 * 2 * 10 - 1, downShare))
     await run.target.close()
   })
-
-  for (const signal of ["SIGKILL", "SIGTERM"] as const) {
-    // At the same time, on databases of their own: both only tell what must not be exceeded.
-    it.concurrent(`A rate limit holds after a takeover and after a restart (${signal})`, async ({ running }) => {
-      const gateways = await running({ a: "all", b: "all" })
-      const connections = 5
-      const second = await RateRun.make(gateways, "a", { name: "second", limit: 20, period: "second", connections })
-      const minute = await RateRun.make(gateways, "a", { name: "minute", limit: 30, period: "minute", connections })
-      await second.send("a", Array(connections).fill(150))
-      await minute.send("b", Array(connections).fill(20))
-      await second.deliveries(20)
-      await minute.deliveries(1)
-      for (const owner of new Set([second.owner(), minute.owner()])) {
-        await gateways.process(owner).end(signal)
-        await gateways.process(owner).start()
-      }
-      await second.deliveries(60)
-      await minute.deliveries(2)
-      for (const [run, limit, period] of [
-        [second, 20, 1_000],
-        [minute, 30, 60_000]
-      ] as const) {
-        expect(maxInWindow(times(await run.starts()), period)).toBeLessThanOrEqual(limit)
-        // Those that the killed process had under way.
-        await run.recorded(10)
-        await run.target.close()
-      }
-    })
-  }
 })

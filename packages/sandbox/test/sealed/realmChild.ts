@@ -1,6 +1,6 @@
 /** The process of `inRealms`: jobs in, results out. */
 import { text } from "node:stream/consumers"
-import { compare } from "../../src/child/Compare.ts"
+import { compare, worthMs } from "../../src/child/Compare.ts"
 import { type Measured, makeIsolates } from "../../src/child/Isolates.ts"
 import type { SyntaxProblem } from "../../src/Call.ts"
 import type { Verdict } from "../../src/Messages.ts"
@@ -36,11 +36,17 @@ const resultOf = (ran: Measured | SyntaxProblem, verdict: Verdict | null): Realm
   return { outcome: ended.type === "rejection" ? [ended.type, ended.message] : [ended.type], logs, verdict }
 }
 
+/** Whether a call was too slow to be compared only because it waited for the processor: then it is made again. */
+const isHeldUp = ({ ran, verdict }: ReturnType<typeof compare>): boolean =>
+  verdict === null && "ended" in ran && ran.durationMs > worthMs && ran.cpuMs <= worthMs
+
 const call = (key: string, { body = { a: 1 }, kind, query = "q=1&r=2", wallMs = 1_000 }: RealmCall): RealmResult => {
   const texts = [inputOf(query), JSON.stringify(body)] as const
   if (kind === "compared") {
-    const { ran, verdict } = compare(isolates, key, ...texts, wallMs)
-    return resultOf(ran, verdict)
+    const attempt = () => compare(isolates, key, ...texts, wallMs)
+    let compared = attempt()
+    for (let again = 0; again < 50 && isHeldUp(compared); again++) compared = attempt()
+    return resultOf(compared.ran, compared.verdict)
   }
   return resultOf(isolates.run(kind, key, ...texts, wallMs, { seed: "", clock: "live" }), null)
 }

@@ -71,8 +71,8 @@ export default defineConfig({
           name: "gateway",
           include: ["test/**/*.test.ts", "docs/examples/*.test.ts"],
           exclude: ["**/node_modules/**", ...measuring],
-          // They wait for processes of their own as much as they work: two of them keep two processors busy.
-          maxWorkers: Math.max(2, Math.floor(availableParallelism() / 2)),
+          // They wait for processes of their own more than they work: three of them keep two processors busy.
+          maxWorkers: Math.max(3, availableParallelism() - 1),
           sequence: { groupOrder: 1 }
         }
       },

@@ -80,7 +80,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts", "docs/examples/*.test.ts"],
           exclude: ["**/node_modules/**", ...measuring],
           // They wait for processes of their own more than they work: three of them keep two processors busy.
-          maxWorkers: Math.max(3, availableParallelism() - 1),
+          maxWorkers: Math.max(3, Math.floor(availableParallelism() / 2)),
           sequence: { groupOrder: 1 }
         }
       },

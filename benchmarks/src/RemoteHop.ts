@@ -3,7 +3,7 @@
  * with ours (TLS by the secret keys), one after the other in one run: messages one by one and 64 at once, of 1 KB and of 64 KB,
  * and the CPU time of both processes. It also measures a new connection until its first answer.
  */
-import { NodeClusterSocket } from "@effect/platform-node"
+import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import { Effect, Exit, Layer, Option, Schema, Scope } from "effect"
 import {
   Entity,

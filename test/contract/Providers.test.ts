@@ -298,6 +298,13 @@ for (const provider of providers) {
       expect(delivery!.body.toString()).toBe(body)
       expect(delivery!.headers["x-gateway-verified"]).toBe("true")
       expect(delivery!.url).toBe(genuine.suffix)
+      const waiting = () =>
+        gateway.sql(
+          "select event_id from deliveries where connection_id in (select id from connections where source_id = $1)",
+          [source.id]
+        )
+      // Its target has it before its attempt is recorded.
+      await gateway.eventually("its attempt is recorded", async () => ((await waiting()).length === 0 ? true : null))
 
       const refused = await send(source, forged)
       expect([refused.status, refused.body.code]).toEqual([401, "SOURCE_AUTH_FAILED"])
@@ -328,12 +335,7 @@ for (const provider of providers) {
         transformations: 0,
         proxy_exchanges: 0
       })
-      expect(
-        await gateway.sql(
-          "select event_id from deliveries where connection_id in (select id from connections where source_id = $1)",
-          [source.id]
-        )
-      ).toEqual([])
+      expect(await waiting()).toEqual([])
       expect(target.received.length).toBe(1)
     })
 

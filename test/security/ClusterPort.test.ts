@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { setTimeout as sleep } from "node:timers/promises"
-import { NodeClusterSocket } from "@effect/platform-node"
+import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import { describe, expect } from "vitest"
 import { type Duration, Effect, Exit, Layer, Option } from "effect"
 import { MessageStorage, Runner, RunnerAddress, RunnerStorage, type Sharding, ShardingConfig } from "effect/cluster"

@@ -23,7 +23,7 @@ export class Gateways<Name extends string> {
     for (const [name, { origin }] of processes) this.#pools.set(name, new Pool(origin, { connections: 64 }))
   }
 
-  /** Starts them; completes when all are ready. Their home and logs are in `folder`. */
+  /** Starts them at once, as a deployment does; completes when all are ready. Their home and logs are in `folder`. */
   static async start<Name extends string>(
     folder: string,
     databaseUrl: string,
@@ -33,11 +33,9 @@ export class Gateways<Name extends string> {
     const settings = { ...(await clusterSettings(folder, apiKey)), DATABASE_URL: databaseUrl, ...more }
     const processes = new Map<Name, GatewayProcess>()
     for (const [name, role] of Object.entries(roles) as Array<[Name, Role]>) {
-      const process = await GatewayProcess.make(name, role, folder, settings)
-      processes.set(name, process)
-      // One after the other, because the first one creates the schema and the keys.
-      await process.start()
+      processes.set(name, await GatewayProcess.make(name, role, folder, settings))
     }
+    await Promise.all([...processes.values()].map((process) => process.start()))
     return new Gateways(databaseUrl, processes)
   }
 

@@ -1,4 +1,4 @@
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
 import type { HttpServer, HttpServerError } from "effect/http"
 import { IngressHandler } from "@tidegate/ingress/IngressHandler"

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from "node:crypto"
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Credentials } from "@tidegate/api/Credentials"

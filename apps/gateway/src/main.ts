@@ -1,5 +1,7 @@
 import { hkdfSync, type KeyObject } from "node:crypto"
-import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Effect, Layer, Logger, Redacted, Runtime } from "effect"
 import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"

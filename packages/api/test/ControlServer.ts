@@ -1,4 +1,4 @@
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer, Result } from "effect"
 import { TestRunner } from "effect/cluster"
 import { FetchHttpClient, HttpClientRequest, HttpRouter, HttpServer } from "effect/http"

@@ -34,8 +34,8 @@ const exceptions: ReadonlyArray<{
   },
   {
     files: /^packages\/entities\/src\/Wire\/ClusterWire\.ts$/,
-    from: /^(@effect\/platform-node|effect\/socket|node:tls)$/,
-    names: ["NodeSocket", "Socket", "connect"],
+    from: /^(@effect\/platform-node\/NodeSocket|effect\/socket|node:tls)$/,
+    names: ["fromDuplex", "Socket", "connect"],
     reason:
       "the cluster's own transport: between runners, at addresses they registered in our database, by a key they share"
   },

@@ -30,6 +30,8 @@ export const closed = Schema.makeFilter<object>(() => true, { toJsonSchema: () =
 /** Marks that stay in the document: the API reads them there. */
 const stayingMarks = ["x-other-names", "x-members-also-beside"] as const
 
+const marks = [describedAsMark, closedMark, ...stayingMarks]
+
 const marked = (mark: (typeof stayingMarks)[number], value: unknown) =>
   Schema.makeFilter<unknown>(() => true, { toJsonSchema: () => ({ [mark]: value }) })
 
@@ -56,6 +58,9 @@ const partsOf = (schema: JsonObject): ReadonlyArray<JsonObject> =>
 const markedPart = (schema: JsonObject, mark: string): JsonObject | undefined =>
   [schema, ...partsOf(schema)].find((part) => Object.hasOwn(part, mark))
 
+/** Whether an object may have a mark, on itself or on one of its components. Most objects of a document have none. */
+const isMarked = (schema: JsonObject): boolean => "allOf" in schema || marks.some((mark) => mark in schema)
+
 /** JSON Schema's safe integers include every integer in JSON: such bounds tell readers nothing. */
 const isBoundless = (name: string, value: unknown): boolean =>
   (name === "minimum" || name === "maximum") && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER
@@ -67,16 +72,20 @@ const isOpen = (schema: JsonObject): boolean =>
 /** Members that contain values and not schemas. */
 const data: ReadonlySet<string> = new Set(["example", "examples", "default", "enum"])
 
-const resolveMember = (
-  schema: JsonObject,
-  name: string,
-  member: unknown
-): ReadonlyArray<readonly [string, unknown]> => {
-  if (isBoundless(name, member) || (name === "additionalProperties" && isOpen(schema))) return []
-  if (data.has(name)) return [[name, member]]
+const resolveMember = (name: string, member: unknown): unknown => {
+  if (data.has(name)) return member
   return name === "$ref" && typeof member === "string"
-    ? [[name, member.replace("#/$defs/", "#/components/schemas/")]]
-    : [[name, resolveMarks(member)]]
+    ? member.replace("#/$defs/", "#/components/schemas/")
+    : resolveMarks(member)
+}
+
+const resolveMembers = (schema: JsonObject): JsonObject => {
+  const resolved: Record<string, unknown> = {}
+  for (const [name, member] of Object.entries(schema)) {
+    if (isBoundless(name, member) || (name === "additionalProperties" && isOpen(schema))) continue
+    resolved[name] = resolveMember(name, member)
+  }
+  return resolved
 }
 
 /**
@@ -87,6 +96,7 @@ export const resolveMarks = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(resolveMarks)
   if (!isObject(value)) return value
 
+  if (!isMarked(value)) return resolveMembers(value)
   const described = markedPart(value, describedAsMark)
   if (described !== undefined) {
     const description = described[describedAsMark]
@@ -115,5 +125,5 @@ export const resolveMarks = (value: unknown): unknown => {
   if (isObject(value["properties"]) && isObject(rest?.["additionalProperties"]) && more.length === 0) {
     return resolveMarks({ ...without(value, "allOf"), additionalProperties: rest["additionalProperties"] })
   }
-  return Object.fromEntries(Object.entries(value).flatMap(([name, member]) => resolveMember(value, name, member)))
+  return resolveMembers(value)
 }

@@ -51,18 +51,24 @@ const fill = Effect.gen(function* () {
   yield* sql.unsafe(`create table ${oldest!.name}_copy (id text)`)
 })
 
+const kinds = ["grows", "waits", "expires", "compacted"] as const
+/** Asked in one statement: it is asked after each of the hundreds of runs. */
+const hashes = kinds
+  .flatMap((kind) => tablesThat(kind))
+  .map(
+    ({
+      name
+    }) => `select '${name}' as name, md5(coalesce(string_agg(row::text, ' ' order by row::text), '')) as hash from (
+      select to_jsonb(t) - array['slot', 'expires_at', 'due_at', 'updated_at', 'cancelled_at', 'created_at', 'ingested_at', 'txid'] as row from ${name} t) rows`
+  )
+  .join(" union all ")
+  .concat(" order by name")
+
 /** All that there is, but for the times at which a run wrote something, and the numbers that a database gives to its transactions. */
 const state = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const seen: Array<string> = (yield* partitions).map(({ isPruned, name }) => `${name} ${isPruned}`)
-  const kinds = ["grows", "waits", "expires", "compacted"] as const
-  for (const { name } of kinds.flatMap((kind) => tablesThat(kind).map(({ name }) => ({ name })))) {
-    const [row] = yield* sql.unsafe<{ hash: string }>(
-      `select md5(coalesce(string_agg(row::text, ' ' order by row::text), '')) as hash from (
-        select to_jsonb(t) - array['slot', 'expires_at', 'due_at', 'updated_at', 'cancelled_at', 'created_at', 'ingested_at', 'txid'] as row from ${name} t) rows`
-    )
-    seen.push(`${name} ${row!.hash}`)
-  }
+  for (const { hash, name } of yield* sql.unsafe<{ name: string; hash: string }>(hashes)) seen.push(`${name} ${hash}`)
   const tables = yield* sql<{ name: string }>`
     select relname as name from pg_class where relkind = 'r' and not relispartition and relnamespace = 'public'::regnamespace`
   return { seen, tables: tables.map(({ name }) => name).sort() }

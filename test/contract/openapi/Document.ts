@@ -18,7 +18,8 @@ const methods = ["get", "put", "post", "delete", "patch"]
 export class Document {
   readonly json: Body
   readonly operations: ReadonlyArray<Operation>
-  readonly #ajv = new Ajv2020({ strict: false })
+  /** A component is compiled once for all places that refer to it, and not optimized: most schemas judge few values. */
+  readonly #ajv = new Ajv2020({ strict: false, inlineRefs: false, code: { optimize: false } })
   readonly #compiled = new Map<string, ValidateFunction>()
 
   private constructor(json: Body) {

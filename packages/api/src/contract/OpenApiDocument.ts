@@ -131,24 +131,18 @@ const describeParameters = (path: PathItem): PathItem => {
   return { ...path, ...Object.fromEntries(operations) }
 }
 
-/**
- * Replaces a component that only refers to another one by that one; the generator makes such components for recursive schemas.
- */
-const withoutAliases = (document: Specification): Specification => {
-  const names = Object.entries(document.components.schemas).flatMap(([name, schema]) => {
-    const [key, ...more] = Object.keys(schema)
-    return key === "$ref" && more.length === 0 ? [[`#/components/schemas/${name}`, schema["$ref"]] as const] : []
-  })
-  const targets = new Map<unknown, unknown>(names)
-  const schemas = Object.entries(document.components.schemas).filter(
-    ([name]) => !targets.has(`#/components/schemas/${name}`)
+type Schemas = Specification["components"]["schemas"]
+
+/** References to components that only refer to another one, and what those refer to. The generator makes such components for recursive schemas. */
+const aliasesIn = (schemas: Schemas): ReadonlyMap<string, string> =>
+  new Map(
+    Object.entries(schemas).flatMap(([name, schema]) => {
+      const [key, ...more] = Object.keys(schema)
+      return key === "$ref" && more.length === 0 ? [[referenceTo(name), String(schema["$ref"])] as const] : []
+    })
   )
-  const text = JSON.stringify({
-    ...document,
-    components: { ...document.components, schemas: Object.fromEntries(schemas) }
-  })
-  return JSON.parse(text, (name, value: unknown) => (name === "$ref" ? (targets.get(value) ?? value) : value))
-}
+
+const referenceTo = (name: string): string => `#/components/schemas/${name}`
 
 interface Nullable {
   readonly anyOf?: ReadonlyArray<{ readonly type?: string; readonly format?: string; readonly description?: string }>
@@ -159,8 +153,8 @@ interface Nullable {
  * What a value means is said beside `anyOf`, where it may be null: generators of clients show only that where the member is named.
  * All times are described alike, so theirs stays with the time.
  */
-const describeNullable = (_: string, value: unknown): unknown => {
-  if (typeof value !== "object" || value === null || !("anyOf" in value)) return value
+const describeNullable = (value: object): object => {
+  if (!("anyOf" in value)) return value
   const { anyOf = [], description } = value as Nullable
   const [one, ...more] = anyOf.filter(({ type }) => type !== "null")
   if (description !== undefined || one?.description === undefined || one.format === "date-time" || more.length > 0) {
@@ -168,6 +162,18 @@ const describeNullable = (_: string, value: unknown): unknown => {
   }
   const { description: said, ...rest } = one
   return { ...value, anyOf: anyOf.map((each) => (each === one ? rest : each)), description: said }
+}
+
+/** A copy of a part of the document that has no references to aliases, and describes nullable values. */
+const finish = (value: unknown, aliases: ReadonlyMap<unknown, unknown>): unknown => {
+  if (Array.isArray(value)) return value.map((each) => finish(each, aliases))
+  if (typeof value !== "object" || value === null) return value
+  const finished: Record<string, unknown> = {}
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue
+    finished[name] = name === "$ref" ? (aliases.get(member) ?? member) : finish(member, aliases)
+  }
+  return describeNullable(finished)
 }
 
 const mapPaths = (paths: Specification["paths"], change: (path: PathItem) => object): Record<string, object> =>
@@ -200,6 +206,11 @@ export const completeDocument = (generated: Specification): object => {
       ...ingress.paths
     }
   }) as Specification
-  const document = JSON.parse(JSON.stringify(withoutAliases(resolved)), describeNullable) as Specification
+  const { components } = resolved
+  const aliases = aliasesIn(components.schemas)
+  const schemas = Object.fromEntries(
+    Object.entries(components.schemas).filter(([name]) => !aliases.has(referenceTo(name)))
+  )
+  const document = finish({ ...resolved, components: { ...components, schemas } }, aliases) as Specification
   return shareFailures({ ...document, paths: mapPaths(document.paths, describeParameters) })
 }

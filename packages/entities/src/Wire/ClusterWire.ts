@@ -1,4 +1,4 @@
-import { NodeSocket } from "@effect/platform-node"
+import * as NodeSocket from "@effect/platform-node/NodeSocket"
 import { Context, Effect, Layer, Queue, Schedule } from "effect"
 import {
   type MessageStorage,

@@ -91,7 +91,7 @@ export const importing = Command.make(
       return yield* new CliFailure({ code: "differs", message: "the gateway differs from the file" })
     }
     if (!asked.yes) {
-      if (!process.stdin.isTTY || asked.file === "-") return yield* usage(`${summary}: say --yes to do it`)
+      if (!process.stdin.isTTY || asked.file === "-") return yield* usage(`${summary}: add --yes to apply it`)
       const isAgreed = yield* Prompt.run(Prompt.Confirm({ message: "Apply these changes?" }))
       if (!isAgreed) return yield* new CliFailure({ code: "failed", message: "nothing was changed" })
     }

@@ -149,7 +149,7 @@ describe("Records", () => {
     })
     expect(await tidegate(["bulk", "events", ...failed])).toMatchObject({
       code: 2,
-      complained: "tidegate: 3 events would be retried: say --yes\n"
+      complained: "tidegate: 3 events would be retried: add --yes\n"
     })
     target.reset()
     const bulk = await tidegate(["bulk", "events", ...failed, "--yes", "--json"])

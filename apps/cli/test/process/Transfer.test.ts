@@ -74,7 +74,7 @@ it("Import of 500 connections is repeatable, and an export returns the same reso
   expect((await gateway.api("GET", "/sources")).count).toBe(0)
   expect(await tidegate(["import", path], { env })).toMatchObject({
     code: 2,
-    complained: expect.stringContaining("say --yes")
+    complained: expect.stringContaining("add --yes")
   })
 
   expect(await tidegate(["import", path, "--yes"], { env })).toMatchObject({

@@ -47,7 +47,8 @@ const sharing = { isolate: false }
  */
 const measuring = [
   "test/cluster/{rates,sharing}.test.ts",
-  "test/contract/Transformations.test.ts",
+  "test/contract/{CostlyBodies,CostlyFilters,Transformations}.test.ts",
+  "test/security/{FloodedBodies,LargeAnswers,LargeDefinitions,Strangers}.test.ts",
   "packages/entities/test/TransformationRuns.test.ts",
   "packages/runtime/test/EventLoopBudget.test.ts",
   "packages/sandbox/test/{Batches,Children,OutputLimits,Paths,Pool,Sealed,Semantics}.test.ts"

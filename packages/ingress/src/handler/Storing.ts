@@ -16,7 +16,9 @@ import type { Refusals } from "./Refusals.ts"
 import { largeForATurn, type Steps } from "./Steps.ts"
 import { wakeActors } from "./WakeUps.ts"
 
-/** Attempts to route a request whose source keeps changing. After that it is refused with a retry answer, because nothing was stored. */
+/**
+ * A request whose source keeps changing is refused at this attempt to route it, with a retry answer, because nothing was stored.
+ */
 const maxRoutings = 50
 
 interface Needs {
@@ -49,7 +51,7 @@ export class Storing {
   store(snapshot: SourceSnapshot, exchange: Exchange, routings = 1): void {
     const { refusals, steps } = this.#needs
     const { request, response } = exchange
-    if (routings > maxRoutings) return refusals.shed(response, "source_keeps_changing")
+    if (routings >= maxRoutings) return refusals.shed(response, "source_keeps_changing")
     const isLarge = request.bodySize > largeForATurn
     if (isLarge && isBudgetSpent()) return steps.defer(exchange, () => this.store(snapshot, exchange, routings))
     const since = isLarge ? performance.now() : 0

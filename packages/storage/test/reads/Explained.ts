@@ -39,6 +39,7 @@ export const explained = Effect.fnUntraced(function* <A>(
       return statement
     })
   )
+  const today = `_${new Date().toISOString().slice(0, 10).replaceAll("-", "")}`
   let rows = 0
   let blocks = 0
   let ms = 0
@@ -63,7 +64,7 @@ export const explained = Effect.fnUntraced(function* <A>(
       }
       const relation = node["Relation Name"] ?? ""
       const read = (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"]
-      const allowed = /_\d{8}$/.test(relation) ? youngPartition : 100
+      const allowed = relation.endsWith(today) ? youngPartition : 100
       if (node["Node Type"] === "Seq Scan" && records.test(relation) && read > allowed) through.push(relation)
       if (node["Index Name"] !== undefined) used.add(node["Index Name"].replace(/_\d{8}/, ""))
     }

@@ -59,7 +59,7 @@ export class HeldCommits {
     await waitUntil("a commit is held", async () => {
       // `isOver` is asked first: then a session that ended before is not counted as waiting.
       const over = await isOver()
-      waits = (await this.#waiting()).length > 0
+      waits = (await this.#sessions("waiting")).length > 0
       return waits || over
     })
     return waits
@@ -67,23 +67,28 @@ export class HeldCommits {
 
   /** Terminates all waiting sessions, so their commits never happen. */
   async refuse(): Promise<void> {
-    for (const pid of await this.#waiting()) await query(this.#url, "select pg_terminate_backend($1)", [pid])
+    for (const pid of await this.#sessions("waiting")) await query(this.#url, "select pg_terminate_backend($1)", [pid])
     await this.nobodyWaits()
   }
 
-  /** Completes when all held commits have been made or terminated. */
+  /**
+   * Completes when all held commits have been made or terminated. A session that no longer waits has its lock until its transaction ends,
+   * so it is counted until then.
+   */
   async nobodyWaits(): Promise<void> {
-    await waitUntil("no commit is held any more", async () => (await this.#waiting()).length === 0)
+    await waitUntil("no commit is held any more", async () => (await this.#sessions("open")).length === 0)
   }
 
   close(): Promise<void> {
     return Effect.runPromise(Scope.close(this.#scope, Exit.void))
   }
 
-  async #waiting(): Promise<ReadonlyArray<number>> {
+  /** Sessions that wait before their commit, or all whose transaction passed the trigger and has not ended. */
+  async #sessions(which: "waiting" | "open"): Promise<ReadonlyArray<number>> {
     const rows = await query(
       this.#url,
-      `select pid from pg_locks where locktype = 'advisory' and classid = ${held} and not granted
+      `select pid from pg_locks where locktype = 'advisory' and classid = ${held} and mode = 'ShareLock'
+        and (not granted or ${which === "open"})
         and database = (select oid from pg_database where datname = current_database())`
     )
     return rows.map(({ pid }) => Number(pid))

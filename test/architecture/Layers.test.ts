@@ -19,6 +19,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/verification": ["json", "model"],
   "packages/redaction": ["verification", "outbound-auth", "json", "runtime", "model"],
   "packages/connectors": ["redaction", "outbound-auth", "interpolation", "json", "runtime", "model"],
+  "packages/channels": ["connectors", "outbound-auth", "verification", "rules", "json", "runtime", "model"],
   "packages/egress": ["runtime", "model"],
   "packages/foreign-databases": ["egress", "connectors", "model"],
   "packages/sandbox": ["telemetry", "json", "runtime", "model"],
@@ -36,6 +37,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "model"
   ],
   "packages/resources": [
+    "channels",
     "actions",
     "workflows",
     "connectors",
@@ -48,6 +50,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "model"
   ],
   "packages/storage": [
+    "channels",
     "resources",
     "actions",
     "workflows",
@@ -62,6 +65,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "model"
   ],
   "packages/entities": [
+    "channels",
     "storage",
     "resources",
     "actions",
@@ -81,6 +85,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "model"
   ],
   "packages/ingress": [
+    "channels",
     "entities",
     "storage",
     "egress",
@@ -93,6 +98,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "model"
   ],
   "packages/api": [
+    "channels",
     "entities",
     "storage",
     "resources",

@@ -28,6 +28,12 @@ export const prefixes = {
   workflowStep: "wse_",
   workflowPart: "wsp_",
   stepRetry: "wro_",
+  providerAccount: "pac_",
+  channelSubscription: "chn_",
+  channelEvent: "cev_",
+  channelAlert: "cal_",
+  alertDelivery: "cad_",
+  sourceRun: "trun_",
   team: "tm_",
   user: "usr_"
 } as const

@@ -38,6 +38,8 @@ import workInHand from "./migrations/0035_work_in_hand.ts"
 import bulkErrors from "./migrations/0036_bulk_errors.ts"
 import idempotencyKeys from "./migrations/0037_idempotency_keys.ts"
 import actionHolds from "./migrations/0038_action_holds.ts"
+import providerAccounts from "./migrations/0039_provider_accounts.ts"
+import channels from "./migrations/0040_channels.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -79,7 +81,9 @@ const migrations = Migrator.fromRecord({
   "0035_work_in_hand": workInHand,
   "0036_bulk_errors": bulkErrors,
   "0037_idempotency_keys": idempotencyKeys,
-  "0038_action_holds": actionHolds
+  "0038_action_holds": actionHolds,
+  "0039_provider_accounts": providerAccounts,
+  "0040_channels": channels
 })
 
 /**

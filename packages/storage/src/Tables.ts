@@ -148,6 +148,33 @@ export const tables = {
   action_versions: { ...owned, softDeleted: false },
   transformation_versions: { ...owned, softDeleted: false },
   team_values: { ...owned, softDeleted: false },
+  provider_accounts: {
+    ...owned,
+    softDeleted: false,
+    sealed: { credentials: { row: "id" }, held: { row: "id" } }
+  },
+  provider_consents: {
+    ...team,
+    kind: "expires",
+    at: "expires_at",
+    hashed: ["state_hash"],
+    sealed: { consent: { row: "state_hash" } }
+  },
+  channels: { ...owned, softDeleted: false },
+  channel_subscriptions: {
+    ...team,
+    kind: "expires",
+    at: "forgotten_at",
+    hashed: ["token_hash"],
+    sealed: { secrets: { row: "id" } }
+  },
+  channel_items: { ...team, kind: "expires", at: "expires_at" },
+  channel_events: { ...team, kind: "expires", at: "expires_at" },
+  channel_alerts: { ...team, kind: "expires", at: "expires_at" },
+  channel_alert_deliveries: { ...team, kind: "expires", at: "expires_at" },
+  channel_settings: { ...owned, softDeleted: false, sealed: { chat_webhook_url: { row: "team_id" } } },
+  channel_metrics: { ...team, kind: "expires", at: "expires_at" },
+  source_runs: { ...team, kind: "expires", at: "expires_at" },
 
   requests: {
     ...grows,

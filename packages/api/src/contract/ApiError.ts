@@ -111,6 +111,16 @@ const about: Record<ErrorCode, About> = {
     data: Schema.Struct({ expired_at: Schema.String })
   },
   PROVIDER_ACCOUNT_NOT_CONNECTED: { when: "The provider's account is not connected." },
+  CHANNEL_SETTINGS_INVALID: { when: "A member of the alert settings is invalid.", data: Fields },
+  DELIVERY_INVALID: { when: "A member of the delivery is invalid.", data: Fields },
+  CHANNEL_POLLING_SOURCE: {
+    when: "The source is not a provider source with instant delivery, so it has no channel.",
+    data: Schema.Struct({ source_id: Schema.String })
+  },
+  DELIVERY_DEFINITION_UNAVAILABLE: {
+    when: "The provider has no definition of the same trigger for this delivery mode.",
+    data: Schema.Struct({ source_id: Schema.String })
+  },
   ACTION_OPTIONS_INVALID: {
     when: "There are no choices with that name.",
     data: Schema.Struct({

@@ -1,0 +1,38 @@
+import type { SourceProvider, Trigger } from "./SourceProvider.ts"
+
+/** Every provider of sources. */
+export const sourceProviders: ReadonlyArray<SourceProvider> = []
+
+export const sourceProviderOf = (key: string): SourceProvider | undefined =>
+  sourceProviders.find((provider) => provider.key === key)
+
+/** A definition: one way to deliver a trigger. */
+export interface Definition {
+  readonly key: string
+  readonly mode: "instant" | "polling"
+  readonly provider: SourceProvider
+  readonly trigger: Trigger
+}
+
+/** The suffix of the polling definition of a trigger that has both ways. */
+const polling = "_polling"
+
+/** The definitions of a provider: for a trigger with both ways the instant one and then the polling one. */
+export const definitionsOf = (provider: SourceProvider): ReadonlyArray<Definition> =>
+  provider.triggers.flatMap((trigger) =>
+    trigger.adapter === null
+      ? [{ key: trigger.key, mode: "polling" as const, provider, trigger }]
+      : [
+          { key: trigger.key, mode: "instant" as const, provider, trigger },
+          { key: trigger.key + polling, mode: "polling" as const, provider, trigger }
+        ]
+  )
+
+export const definitionOf = (providerKey: string, key: string): Definition | undefined => {
+  const provider = sourceProviderOf(providerKey)
+  return provider === undefined ? undefined : definitionsOf(provider).find((definition) => definition.key === key)
+}
+
+/** The definition of the same trigger with the other mode; undefined: the trigger has only one way. */
+export const pairOf = ({ key, provider, trigger }: Definition): Definition | undefined =>
+  definitionsOf(provider).find((other) => other.trigger === trigger && other.key !== key)

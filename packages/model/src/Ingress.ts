@@ -37,3 +37,10 @@ const slug = /^[a-z0-9-]{3,63}$/
 /** A source's public URL, by its slug or its id. Senders may append a path and a query. */
 export const sourceUrl = (ingress: Pick<Ingress["Service"], "baseUrl">, name: string): string =>
   `${ingress.baseUrl}/${name}`
+
+/** The path that the callbacks of all channel subscriptions start with. */
+export const channelPath = "/channels/"
+
+/** The public callback URL of a subscription, by its token. Providers send notifications there. */
+export const channelUrl = (ingress: Pick<Ingress["Service"], "baseUrl">, token: string): string =>
+  ingress.baseUrl.slice(0, -ingressPath.length + 1) + channelPath + token

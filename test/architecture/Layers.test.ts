@@ -99,6 +99,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   "packages/api": [
     "channels",
+    "client",
     "entities",
     "storage",
     "resources",

@@ -1,7 +1,7 @@
 import { Effect, type FileSystem, Layer, type Path } from "effect"
 import type { Sharding } from "effect/cluster/Sharding"
 import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
-import { HttpApiBuilder, OpenApi } from "effect/http-api"
+import { HttpApiBuilder } from "effect/http-api"
 import type { Feed } from "@tidegate/coordination/Feed"
 import type { RedisStatus } from "@tidegate/coordination/Coordination"
 import type { RateLimiter } from "@tidegate/coordination/limits/RateLimiter"
@@ -46,6 +46,8 @@ import { SignInSettings } from "./SignInSettings.ts"
 import * as CallTelemetry from "./CallTelemetry.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as GuidePages from "./GuidePages.ts"
+import * as PublishedDocument from "./PublishedDocument.ts"
+import { publishedDocument } from "./PublishedDocument.ts"
 import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
 
 /** What an HTTP server's layer provides to its routes. */
@@ -54,11 +56,8 @@ type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatfo
 /** The services that the API needs. */
 type Needed = Egress | Platform | RateLimiter | RedisStatus | Secrets | Sharding | Sockets | Stores | Streams
 
-/**
- * Builds `/openapi.json`, which is cached from then on. This takes a quarter of a second and must not block the event loop during
- * calls, so it is done before any lease is held.
- */
-export const prepare: Effect.Effect<void> = Effect.sync(() => void OpenApi.fromApi(Api))
+/** Reads the API's document, before any lease is held: later it would block the event loop during a call. */
+export const prepare: Effect.Effect<void> = Effect.sync(() => void publishedDocument())
 
 /** The open streams: used by the routes and by `drainStreams`. */
 export const streams: Layer.Layer<Streams | Sockets, never, Database | Feed> = Streams.layer.pipe(
@@ -73,7 +72,8 @@ const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdToken
  * which `GET /` redirects browsers), the manual at `GET /docs/guides/`, and the answers for unknown routes.
  */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = Layer.mergeAll(
-  HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
+  HttpApiBuilder.layer(Api),
+  PublishedDocument.layer,
   DocsPage.layer,
   GuidePages.layer,
   Layer.provide(UnmatchedRoutes.layer, CallTelemetry.layer)

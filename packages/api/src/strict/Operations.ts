@@ -1,9 +1,8 @@
-import { OpenApi } from "effect/http-api"
-import { Api } from "../contract/Api.ts"
 import { anyParametersMark, readBackMark } from "../contract/Operation.ts"
+import { publishedDocument } from "../PublishedDocument.ts"
 import { isObject, type JsonSchema, membersOf, type Shape, Shapes } from "./Shape.ts"
 
-/** The inputs of each operation, taken from the document that the contract generates: a new operation is strict at once. */
+/** The inputs of each operation, taken from the published document: an operation is strict when it is published. */
 
 export interface KnownOperation {
   /** Whether it needs no credential. */
@@ -29,7 +28,7 @@ const within = (answer: Shape): Shape => {
 }
 
 const make = (): ReadonlyMap<string, KnownOperation> => {
-  const document: JsonSchema = OpenApi.fromApi(Api) as never
+  const document: JsonSchema = publishedDocument()
   const shapes = new Shapes(at(document, "components", "schemas") as JsonSchema)
   const operations = new Map<string, KnownOperation>()
   for (const [path, item] of Object.entries(document["paths"] as JsonSchema)) {

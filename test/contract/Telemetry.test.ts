@@ -95,7 +95,7 @@ describe("Metrics of the gateway", () => {
     expect(sampleValue(now, "tidegate_cluster_runners")).toBe(1)
     expect(sampleValue(now, "process_resident_memory_bytes")).toBeGreaterThan(10_000_000)
     expect(sampleValue(now, "process_cpu_seconds_total")).toBeGreaterThan(0)
-    expect(sampleValue(now, "tidegate_sweep_seconds_count")).toBeGreaterThan(0)
+    expect(sampleValue(now, "tidegate_poller_seconds_count")).toBeGreaterThan(0)
     expect(sampleValue(now, "tidegate_sql_wait_seconds_count", { pool: "hot" })).toBeGreaterThan(0)
     expect(sampleValue(now, "tidegate_api_calls_total", { group: "sources", status: "200" })).toBeGreaterThan(0)
     expect(

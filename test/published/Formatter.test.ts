@@ -20,7 +20,7 @@ type Operation = (typeof categories)[number]["operations"][number]
 
 const fieldsOf = ({ dynamic_fields, fields }: Operation): string =>
   table(
-    ["Field", "Type", "Unless told", "What"],
+    ["Field", "Type", "Default", "What"],
     fields
       .concat(dynamic_fields.flatMap((one) => one.fields))
       .map((field) => [

@@ -18,7 +18,7 @@ export const welcome = (settings: Settings, embedded: boolean): Effect.Effect<vo
       `  API key        ${key}`,
       `  Database       ${embedded ? `embedded PostgreSQL in ${settings.home}` : "DATABASE_URL"}`,
       settings.egressByDefault
-        ? "  Deliveries     to public addresses, and to this machine (loopback) because nothing else was said: TIDEGATE_EGRESS_ALLOW"
+        ? "  Deliveries     to public addresses, and to this machine (loopback); set TIDEGATE_EGRESS_ALLOW to change this"
         : `  Deliveries     to public addresses${settings.egressAllow.length > 0 ? ` and ${settings.egressAllow.join(", ")}` : ""}`,
       "",
       "  Create a source, then post to the url it answers:",

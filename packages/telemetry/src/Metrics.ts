@@ -196,9 +196,9 @@ export const metrics = {
     [["kind", ["run", "route", "event", "bulk"]]]
   ),
 
-  // The sweep and the shards.
-  sweepSeconds: histogram("tidegate_sweep_seconds", "Seconds that one pass of the poller takes.", quick),
-  sweepFound: counters("tidegate_sweep_found_total", "Actors with due work that the poller found.", [
+  // The poller and the shards.
+  pollerSeconds: histogram("tidegate_poller_seconds", "Seconds that one pass of the poller takes.", quick),
+  pollerFound: counters("tidegate_poller_found_total", "Actors with due work that the poller found.", [
     ["kind", ["destination", "connection"]]
   ]),
   shardsHeld: gauge("tidegate_shards_held", "Shards whose lease this process holds."),

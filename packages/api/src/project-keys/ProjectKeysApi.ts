@@ -79,7 +79,7 @@ const change = {
 const revocation = {
   permission,
   summary: "Revoke a key",
-  description: "The key is refused from the next call on, for ever. Repeating it changes nothing.",
+  description: "The key is refused from the next call on, and cannot be used again. A repeated call changes nothing.",
   answer: { data: { ...projectKey, status: "revoked", revoked_at: projectKey.created_at } },
   errors: ["NOT_FOUND", "LEGACY_POLICY_CUTOVER_INCOMPLETE"]
 } as const

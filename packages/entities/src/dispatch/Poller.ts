@@ -46,9 +46,9 @@ export const pollOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardin
     runs.seen()
     const due = yield* dueWork(mine, now - graceMs, runs.leftOut, [now, now + aheadMs])
     const { connections, destinations, next, operations, workflows } = due
-    metrics.sweepFound.at("destination").add(destinations.length)
+    metrics.pollerFound.at("destination").add(destinations.length)
     yield* Effect.forEach(destinations, wakeDestination, { concurrency: 16, discard: true })
-    metrics.sweepFound.at("connection").add(connections.length)
+    metrics.pollerFound.at("connection").add(connections.length)
     yield* Effect.forEach(connections, wakeConnection, { concurrency: 16, discard: true })
     // Operations that are running already are woken for nothing; they are few.
     yield* Effect.forEach(operations, wakeOperation, { concurrency: 16, discard: true })
@@ -74,7 +74,7 @@ export const layer: Layer.Layer<never, never, Sharding.Sharding | Database> = La
           lookAt = yield* Effect.catch(pollOnce, (error) =>
             Effect.as(Effect.logWarning("the poller could not read what is due", error), began)
           )
-          metrics.sweepSeconds.observe(((yield* Clock.currentTimeMillis) - began) / 1_000)
+          metrics.pollerSeconds.observe(((yield* Clock.currentTimeMillis) - began) / 1_000)
         }
         known = new Set(mine)
         const took = (yield* Clock.currentTimeMillis) - began

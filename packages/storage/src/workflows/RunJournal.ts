@@ -66,7 +66,7 @@ const make = Effect.gen(function* () {
       Effect.catch((error) => {
         if (isTransient(error)) {
           return Effect.andThen(
-            Effect.logWarning("runs could not be stored; the sweep comes back to them", { runs: items.length, error }),
+            Effect.logWarning("runs could not be stored; the poller finds them again", { runs: items.length, error }),
             answer(items, "failed")
           )
         }

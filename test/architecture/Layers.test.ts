@@ -99,7 +99,6 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   "packages/api": [
     "channels",
-    "client",
     "entities",
     "storage",
     "resources",

@@ -30,7 +30,7 @@ export interface Source {
 }
 
 const statement = /^(?:import|export)\s+(type\s+)?([\w$*,\s]*)(?:\{([^}]*)\})?\s*(?:from\s*)?"([^"]+)"/gm
-const dynamic = /\bimport(?:\.meta\.resolve)?\(\s*"([^"]+)"/g
+const dynamic = /\bimport\(\s*"([^"]+)"/g
 
 /** A source file, its imports found. Those whose module is computed are not seen. */
 export const sourceOf = (file: string, text: string): Source => {

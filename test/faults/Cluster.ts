@@ -1,5 +1,5 @@
 import type { Answered, Sent } from "../support/Contract.ts"
-import { clusterSettings, GatewayProcess, presentProgram } from "../support/GatewayProcess.ts"
+import { clusterSettings, GatewayProcess } from "../support/GatewayProcess.ts"
 import { embedded, type Postgres, standalone } from "./Postgres.ts"
 import { now, sleep } from "../support/Waiting.ts"
 
@@ -26,11 +26,11 @@ export class Cluster {
   }
 
   /** Starts everything in an empty folder, of this version or by the program of another; completes when all processes are ready. */
-  static async start(topology: Topology, folder: string, program = presentProgram): Promise<Cluster> {
+  static async start(topology: Topology, folder: string, program: string | null = null): Promise<Cluster> {
     const settings = await clusterSettings(folder, apiKey)
     if (topology === "single") {
       const all = await GatewayProcess.make("all", "all", folder, settings)
-      all.program = program
+      if (program !== null) all.program = program
       await all.start()
       return new Cluster(topology, await embedded(settings.TIDEGATE_HOME), new Map([["all", all]]))
     }
@@ -44,7 +44,7 @@ export class Cluster {
     const cluster = new Cluster(topology, postgres, processes)
     // One after the other: the first one makes the schema and the keys.
     for (const process of processes.values()) {
-      process.program = program
+      if (program !== null) process.program = program
       await process.start()
     }
     return cluster
@@ -85,7 +85,7 @@ export class Cluster {
   /** Ends it by SIGTERM, and starts this version in its place. */
   async update(name: ProcessName): Promise<void> {
     await this.stop(name)
-    this.#process(name).program = presentProgram
+    this.#process(name).update()
     await this.start(name)
   }
 

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { createWriteStream } from "node:fs"
 import { mkdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
+import { bundledGateway } from "./Bundle.ts"
 import { freePort } from "./Ports.ts"
 import { patience, sleep, waitUntil } from "./Waiting.ts"
 
@@ -12,9 +13,6 @@ const equalChildren = new URL("equalChildren.ts", import.meta.url).href
 /** The gateway's program in a checkout of the project. */
 export const programIn = (checkout: string): string => join(checkout, "apps/gateway/src/main.ts")
 
-/** That of this version. */
-export const presentProgram = programIn(join(import.meta.dirname, "../.."))
-
 /** All running processes. They are killed when the test process ends, however it ends. */
 const living = new Set<ChildProcess>()
 process.once("exit", () => {
@@ -24,7 +22,8 @@ process.once("exit", () => {
 /** One process of the gateway. It keeps its name, port and settings over restarts. */
 export class GatewayProcess {
   /** What its next life runs: this version of the gateway, or another one. */
-  program = presentProgram
+  program: string
+  readonly #thisVersion: string
   readonly name: string
   readonly role: Role
   readonly port: number
@@ -40,7 +39,10 @@ export class GatewayProcess {
     readonly port: number
     readonly environment: NodeJS.ProcessEnv
     readonly log: string
+    readonly program: string
   }) {
+    this.program = options.program
+    this.#thisVersion = options.program
     this.name = options.name
     this.role = options.role
     this.port = options.port
@@ -60,6 +62,7 @@ export class GatewayProcess {
       role,
       port,
       log: join(folder, `${name}.log`),
+      program: await bundledGateway(),
       environment: {
         ...withoutSettings(),
         ...settings,
@@ -81,6 +84,11 @@ export class GatewayProcess {
     return ends
   }
 
+  /** Its next life runs this version. */
+  update(): void {
+    this.program = this.#thisVersion
+  }
+
   /** Null if it does not run. */
   get pid(): number | null {
     return this.#child?.pid ?? null
@@ -98,7 +106,7 @@ export class GatewayProcess {
     const log = createWriteStream(this.#log, { flags: "a" })
     const child = spawn(process.execPath, [`--import=${equalChildren}`, this.program], {
       // Compiled code is kept by its path: that of a checkout which goes with the test would stay for nothing.
-      env: { ...this.#environment, ...(this.program === presentProgram ? {} : { NODE_DISABLE_COMPILE_CACHE: "1" }) },
+      env: { ...this.#environment, ...(this.program === this.#thisVersion ? {} : { NODE_DISABLE_COMPILE_CACHE: "1" }) },
       stdio: ["ignore", "pipe", "pipe"]
     })
     log.write(`--- ${new Date().toISOString()} pid ${child.pid}\n`)

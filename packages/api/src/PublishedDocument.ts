@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs"
-import { fileURLToPath } from "node:url"
 import { Effect, type Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 
@@ -11,13 +10,13 @@ export interface PublishedDocument {
   readonly [member: string]: unknown
 }
 
+const file = new URL("../../client/openapi.json", import.meta.url)
+
 let read: PublishedDocument | null = null
 
 /** Reading it blocks for 20 ms, once: a server calls this before it holds a lease. */
 export const publishedDocument = (): PublishedDocument =>
-  (read ??= JSON.parse(
-    readFileSync(fileURLToPath(import.meta.resolve("@tidegate/client/openapi.json")), "utf8")
-  ) as PublishedDocument)
+  (read ??= JSON.parse(readFileSync(file, "utf8")) as PublishedDocument)
 
 /** `GET /openapi.json`. */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.use((router) =>

@@ -499,6 +499,8 @@ describe("Presented secrets through failures and changes", () => {
     expect(destination.config.forward_credentials).toBe(true)
     await gateway.connection(source, destination)
     await accepted(source, keeping)
+    // Each change comes after the delivery before it: a delivery is made by the settings of its own time.
+    await target.next(1)
     const path = `/destinations/${destination.id}` as const
     const changed = await gateway.api("PATCH", path, { config: { forward_credentials: false } })
     expect(changed.config.forward_credentials).toBe(false)

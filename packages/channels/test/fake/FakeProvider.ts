@@ -286,7 +286,7 @@ export class FakeProvider {
       refusal.left--
       return json(refusal.status, { error: { code: refusal.status, message: "refused" } }, refusal.headers)
     }
-    const isPublic = /^\/(?:feeds|lists|hub|html)\b/.test(url.pathname)
+    const isPublic = /^\/(?:feeds|lists|hub)\b/.test(url.pathname)
     if (!isPublic && this.token !== null && request.headers?.["authorization"] !== `Bearer ${this.token}`) {
       return json(401, { error: { code: 401, message: "Invalid Credentials" } })
     }
@@ -313,7 +313,6 @@ export class FakeProvider {
     ]
   > = [
     ["GET", /^\/feeds\/([\w.-]+)$/, ([name = ""], _, __, request) => this.#feed(name, request)],
-    ["GET", /^\/html\/([\w.-]+)$/, ([name = ""]) => this.#page(name)],
     ["POST", /^\/hub$/, (_, __, body) => this.#hub(new URLSearchParams(body))],
     ["GET", /^\/lists\/([\w.-]+)$/, ([name = ""], query, _, request) => this.#list(name, query, request)],
     ["GET", /^\/calendar\/v3\/users\/me\/calendarList$/, () => json(200, { items: [{ id: "primary" }] })],
@@ -500,7 +499,7 @@ export class FakeProvider {
           this.#send(subscription, "notification", this.#content(subscription, change))
           break
         case "watch":
-          this.#send(subscription, "notification", this.#watchMessage(subscription, "exists", change.at))
+          this.#send(subscription, "notification", this.#watchMessage(subscription, "exists"))
           break
         case "graph":
           this.#send(subscription, "notification", this.#graphMessage(subscription, change))
@@ -541,14 +540,6 @@ export class FakeProvider {
 
   #topicOf(name: string): string {
     return `${this.origin}/feeds/${name}`
-  }
-
-  /** A page that names its feed and hub in its head. */
-  #page(name: string): ProviderAnswer {
-    const links = `<link rel="hub" href="${this.origin}/hub"><link rel="self" href="${this.#topicOf(name)}">`
-    return answer(200, `<!doctype html><html><head>${links}</head><body>Hi</body></html>`, {
-      "content-type": "text/html"
-    })
   }
 
   #feed(name: string, request: ProviderRequest): ProviderAnswer {
@@ -684,7 +675,7 @@ export class FakeProvider {
       state: "active",
       expiresAt: this.#lifeOf(asked.expiration === undefined ? 7 * day : Number(asked.expiration) - this.now(), 7 * day)
     })
-    const sync = this.#watchMessage(subscription, "sync", null)
+    const sync = this.#watchMessage(subscription, "sync")
     const wrong = this.faults.handshake === "wrong" ? { "x-goog-channel-token": "another" } : {}
     this.#shake(subscription, { ...sync, headers: { ...sync.headers, ...wrong } }, "handshake")
     return json(200, {
@@ -697,7 +688,7 @@ export class FakeProvider {
     })
   }
 
-  #watchMessage(subscription: FakeSubscription, state: string, at: number | null) {
+  #watchMessage(subscription: FakeSubscription, state: string) {
     const headers: Record<string, string> = {
       "x-goog-channel-id": subscription.id,
       "x-goog-channel-token": this.faults.signature === "right" ? subscription.secret : "another",
@@ -708,7 +699,6 @@ export class FakeProvider {
     if (subscription.expiresAt !== null) {
       headers["x-goog-channel-expiration"] = new Date(subscription.expiresAt).toUTCString()
     }
-    if (at !== null) headers["date"] = new Date(at).toUTCString()
     return { headers }
   }
 
@@ -1073,8 +1063,12 @@ export class FakeProvider {
 
   #paged(all: ReadonlyArray<unknown>, query: URLSearchParams): ProviderAnswer {
     const size = Number(query.get("per_page") ?? query.get("limit") ?? "30")
-    const from = (Number(query.get("page") ?? "1") - 1) * size
-    return json(200, all.slice(from, from + size))
+    const page = Number(query.get("page") ?? "1")
+    const to = page * size
+    return json(200, all.slice(to - size, to), {
+      date: new Date(this.now()).toUTCString(),
+      ...(to < all.length ? { link: `<${this.origin}/?page=${page + 1}>; rel="next"` } : {})
+    })
   }
 
   #branches(repo: string, query: URLSearchParams): ProviderAnswer {

@@ -86,7 +86,7 @@ export class TokenProvider {
     })
     const answer = this.#provider.callback()
     server.on("request", (request, response) => {
-      if (request.method !== "POST" || !request.url!.startsWith("/token")) {
+      if (request.method !== "POST" || !/^\/token(?:\?|$)/.test(request.url!)) {
         answer(request, response)
         return
       }

@@ -104,7 +104,8 @@ const parametersOf = async (request: TokenRequest, ask: Ask, nowMs: number): Pro
     : ["urn:ietf:params:oauth:grant-type:jwt-bearer", { assertion: await assertion(request, nowMs) }]
 }
 
-const authOf = (client: Client | null): ClientAuth => {
+/** How a client authenticates at the provider. */
+export const clientAuthOf = (client: Client | null): ClientAuth => {
   // An assertion identifies the client by itself.
   if (client === null) return () => undefined
   if (client.method === "none") return None()
@@ -236,7 +237,7 @@ export const askForTokens = (
     const answered = yield* Effect.tryPromise({
       try: async () => {
         const [grantType, parameters] = await parametersOf(request, ask, askedAt)
-        const response = await genericTokenEndpointRequest(server, self, authOf(client), grantType, parameters, {
+        const response = await genericTokenEndpointRequest(server, self, clientAuthOf(client), grantType, parameters, {
           [customFetch]: fetchBy(egress, mayStart, secretsOf(request, ask)),
           // The author of the address decides whether unencrypted HTTP is acceptable, as for any target; the egress guard checks
           // where it leads.

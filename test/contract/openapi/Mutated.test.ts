@@ -42,13 +42,15 @@ const it = presentIt
     return { status: statusCode, type: String(headers["content-type"] ?? ""), text: await body.text() }
   })
 
-/** Nobody can write an ID token down that is valid for ever; what is watched asks for a WebSocket; and one call needs its provider. */
+/** Nobody can write an ID token down that is valid for ever; what is watched asks for a WebSocket; and accounts need their provider. */
 const others = new Set([
   "login",
   "watchBin",
   "connectTunnel",
   "showDestinationConsent",
   "endDestinationConsent",
+  "startProviderAccountConsent",
+  "endProviderAccountConsent",
   "connectProviderAccount"
 ])
 

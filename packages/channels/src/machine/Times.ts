@@ -50,8 +50,9 @@ const jitter = 0.05
 
 /** From 0 to 1; the random characters at the end of the id decide. */
 const shareOf = (id: string): number => {
-  const last = [...id.slice(-4)].map((character) => Math.max(0, alphabet.indexOf(character)))
-  return last.reduce((sum, digit) => sum * 32 + digit, 0) / 32 ** 4
+  let share = 0
+  for (let at = id.length - 4; at < id.length; at++) share = share * 32 + Math.max(0, alphabet.indexOf(id.charAt(at)))
+  return share / 32 ** 4
 }
 
 /**

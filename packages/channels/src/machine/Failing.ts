@@ -81,16 +81,16 @@ export const provisionFailed = (draft: Draft, row: ChannelSubscription, error: F
     last_error: error.message,
     ...(isAbandoned ? { state: "failed", stop_at: row.stop_at ?? draft.now } : { state: "requested" })
   })
+  draft.note("provision_failed", "error", error.message, { error_code: error.code, subscription_id: row.id })
   notProvisioned(draft, row, error)
 }
 
-/** A target has got no subscription. */
+/** A target has got no subscription; the event of it is written. */
 export const notProvisioned = (draft: Draft, row: ChannelSubscription, error: Failure): void => {
   const failures = failedAgain(draft.failures(row.target), error, draft.now)
   draft.setFailures(row.target, failures)
   draft.set({ last_error: error.message })
   draft.count("provision_failures")
-  draft.note("provision_failed", "error", error.message, { error_code: error.code, subscription_id: row.id })
 
   const replaced = draft.active(row.target)
   if (replaced !== undefined && draft.memory(replaced.id)?.silent === false) {
@@ -144,7 +144,7 @@ export const tooShort: Failure = {
   retryAfterMs: null
 }
 
-/** The provider has denied the subscription by a message. */
+/** The provider has denied the subscription by a message, whose event the callback has written. */
 export const denied: Failure = {
   code: "SUBSCRIPTION_DENIED",
   message: "The provider has denied the subscription",

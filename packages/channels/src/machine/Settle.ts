@@ -164,9 +164,9 @@ const followSubscription = (draft: Draft, row: ChannelSubscription): void => {
   // The provider has ended it by a message, or its account was revoked.
   if (hasEnded(row)) {
     draft.end(row.id, {})
-    if (!isNeeded || row.state !== "revoked") return
-    if (memory.was_active) revoked(draft, row)
-    else notProvisioned(draft, row, denied)
+    if (!isNeeded || draft.active(row.target) !== undefined) return
+    if (row.state === "revoked") revoked(draft, row)
+    if (row.state === "failed") notProvisioned(draft, row, denied)
     return
   }
 

@@ -7,6 +7,8 @@ import { hourMs, minuteMs, renewalAt } from "./Times.ts"
 
 /** Failures in a row after which an alert opens. */
 const alertAfter = 3
+/** So often the same subscription is refused, before another one is created. */
+const maxRefusals = 3
 /** A renewal is not tried more often than this (ms), however close the end is. */
 const soonestMs = 5_000
 /** The wait after a subscription that was ended soon after it began (ms). */
@@ -72,11 +74,15 @@ export const renewalFailed = (draft: Draft, row: ChannelSubscription, error: Fai
   else if (tooMany(draft, renewal)) activateFallback(draft, "renewal_failed")
 }
 
-/** A subscription could not be created. The same row is tried again, unless it may exist at the provider and is refused now. */
+/**
+ * A subscription could not be created. The same row is tried again, unless it may exist at the provider, which is why it could be
+ * refused: an answer was lost, or a process ended before it stored the answer. Then it is stopped, and another one is created.
+ */
 export const provisionFailed = (draft: Draft, row: ChannelSubscription, error: Failure): void => {
   const isAnswered = error.status !== null && error.status < 500
-  const isAbandoned = isAnswered && draft.memory(row.id)?.unsure === true
-  draft.remember(row.id, { handshake_since: null, unsure: !isAnswered })
+  const { refusals = 0, unsure = false } = draft.memory(row.id) ?? {}
+  const isAbandoned = isAnswered && (unsure || refusals + 1 >= maxRefusals)
+  draft.remember(row.id, { handshake_since: null, unsure: !isAnswered, refusals: refusals + 1 })
   draft.change(row.id, {
     last_error: error.message,
     ...(isAbandoned ? { state: "failed", stop_at: row.stop_at ?? draft.now } : { state: "requested" })

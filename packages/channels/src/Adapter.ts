@@ -97,6 +97,8 @@ export interface Subscription {
   readonly expiresAt: number | null
   /** The number of the newest message, for protocols that number them. */
   readonly lastMessageNumber: number | null
+  /** Whether its end was asked for: then a verification of the end is confirmed (WebSub), and one of a beginning refused. */
+  readonly ended?: boolean
 }
 
 /** What the provider has agreed to. */

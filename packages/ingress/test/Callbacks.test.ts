@@ -33,11 +33,14 @@ const spoken: Adapter = {
   provision: () => Effect.die("not here"),
   renew: null,
   stop: () => Effect.void,
-  receive: ({ secret, target }, _, { body, headers, method, query }) => {
+  receive: ({ ended, secret, target }, _, { body, headers, method, query }) => {
     const reply = { status: 202, contentType: "text/plain", body: "taken" }
     if (method === "GET") {
       const asked = new URLSearchParams(query)
       const accepted = asked.get("target") === target
+      if (ended === true && accepted && asked.has("end")) {
+        return { kind: "ping", reply: { status: 200, contentType: "text/plain", body: asked.get("challenge")! } }
+      }
       const lease = asked.get("expires")
       return {
         kind: "handshake",
@@ -350,8 +353,8 @@ layer(world, { excludeTestServices: true, timeout: 60_000 })("Callback of a chan
       expect(revoked.events).toEqual(["subscription_revoked"])
       expect(revoked.channel.due_at).toBeInstanceOf(Date)
       const denied = yield* lifecycle("denied")
-      expect(denied.row.state).toBe("failed")
-      expect(denied.events).toEqual(["provision_failed"])
+      expect(denied.row.state).toBe("revoked")
+      expect(denied.events).toEqual(["subscription_revoked"])
       const asked = yield* lifecycle("reauthorize")
       expect(asked.row.state).toBe("active")
       expect(asked.row.expires_at.getTime()).toBeLessThan(Date.now() + 16 * 60_000)
@@ -372,6 +375,14 @@ layer(world, { excludeTestServices: true, timeout: 60_000 })("Callback of a chan
       }
       expect((yield* post(yield* subscription("superseded"), ping)).status).toBe(202)
       expect((yield* post(yield* subscription("active", { adapter: "other" }), ping)).status).toBe(404)
+      // The provider asks whether to end it.
+      for (const state of ["superseded", "stopped"]) {
+        const of = yield* subscription(state)
+        yield* (yield* SqlClient.SqlClient)`update channel_subscriptions set stop_at = now() where id = ${of.id}`
+        const query = "?target=one&challenge=bye&end"
+        expect(yield* call(of.token, { method: "GET", query })).toMatchObject({ status: 200, text: "bye" })
+        expect((yield* call(of.token, { method: "GET", query: "?target=two" })).status).toBe(404)
+      }
       // It ends while its callback is still remembered as alive.
       const sql = yield* SqlClient.SqlClient
       const of = yield* subscription()

@@ -112,7 +112,8 @@ export class Callbacks {
       telemetry.refused("shed")
       return refusals.shed(response, "database")
     }
-    if (!isLiving(called)) return this.#ended(called, message, response)
+    // After its end only the provider's question whether to end it is read.
+    if (!isLiving(called) && message.method !== "GET") return this.#ended(called, message, response)
     const reading = bodies.read(message, called.source_id, maxRequestBody, (outcome) => {
       if (outcome.kind !== "whole") {
         // The rest of the body is not read: the connection ends with the answer.
@@ -185,8 +186,8 @@ export class Callbacks {
         const now = yield* subscriptions.load(token)
         if (now === null) return yield* new Refused({ why: "unknown" })
         if (now === "unreadable") return yield* new Refused({ why: "unreadable" })
-        if (!isLiving(now)) return yield* new Refused({ why: "ended" })
         found = yield* receive(now)
+        if (isRefusal(found.notification) && !isLiving(now)) return yield* new Refused({ why: "ended" })
       }
       const { notification } = found
       if (notification.kind === "ping") return { notification, isDue: false }

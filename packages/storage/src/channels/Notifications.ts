@@ -1,6 +1,8 @@
 import { Effect, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Notification, Subscription } from "@tidegate/channels/Adapter"
+import type { Counts } from "@tidegate/channels/machine/Facts"
+import { dayMs, forgottenAfterMs, minuteMs } from "@tidegate/channels/machine/Times"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import * as Columns from "../journal/Columns.ts"
 import { sealedColumn } from "../secrets/SealedColumn.ts"
@@ -12,7 +14,7 @@ import { storeItems } from "./Items.ts"
 
 /*
  * What providers send to the callbacks of subscriptions. The sender is answered after the commit. The channel's row is locked before
- * the subscription's, as its actor does.
+ * the subscription's, and the counts come last, as in the commits of its actor.
  */
 
 /** The subscription that a callback belongs to, with what its adapter needs. */
@@ -33,10 +35,11 @@ const living: ReadonlySet<string> = new Set(["requested", "verifying", "active",
 /** Whether the provider may still send notifications to it. */
 export const isLiving = ({ state }: { readonly state: string }): boolean => living.has(state)
 
-interface Row extends Omit<CalledSubscription, "secret" | "expiresAt" | "lastMessageNumber"> {
+interface Row extends Omit<CalledSubscription, "secret" | "expiresAt" | "lastMessageNumber" | "ended"> {
   readonly token_hash: string
   readonly secrets: string
   readonly expires_at: Date | null
+  readonly stop_at: Date | null
   readonly last_message_number: bigint | null
 }
 
@@ -53,13 +56,13 @@ export const calledSubscriptions = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const sealed = sealedColumn(yield* Secrets, "channel_subscriptions", "secrets")
   const rows = yield* sql<Row>`
-    select c.id, c.team_id, c.source_id, c.adapter, c.definition_key, c.target, c.token_hash, c.secrets, c.state, c.expires_at,
+    select c.id, c.team_id, c.source_id, c.adapter, c.definition_key, c.target, c.token_hash, c.secrets, c.state, c.expires_at, c.stop_at,
       c.external_channel_id as "externalChannelId", c.external_resource_id as "externalResourceId", c.last_message_number,
       coalesce(s.config->'provider'->>'provider_key', '') as provider_key, coalesce(s.config->'provider'->'inputs', '{}') as inputs
     from channel_subscriptions c join sources s on s.id = c.source_id and s.team_id = c.team_id
     where c.token_hash = any(${Columns.text(hashes)})`
   const found = new Map<string, CalledSubscription | "unreadable">()
-  for (const { expires_at, last_message_number, secrets, token_hash, ...row } of rows) {
+  for (const { expires_at, last_message_number, secrets, stop_at, token_hash, ...row } of rows) {
     const { secret } = yield* sealed.show(row, secrets)
     // Fails closed: without its secret nothing can be verified.
     if (typeof secret !== "string" || secret === "") {
@@ -69,6 +72,7 @@ export const calledSubscriptions = Effect.fnUntraced(function* (
     found.set(token_hash, {
       ...row,
       secret,
+      ended: stop_at !== null || !isLiving(row),
       expiresAt: expires_at?.getTime() ?? null,
       lastMessageNumber: numberOf(last_message_number)
     })
@@ -94,10 +98,6 @@ interface State {
   readonly last_message_number: bigint | null
 }
 
-const minuteMs = 60_000
-const dayMs = 86_400_000
-/** How long ended subscriptions are kept (ms). */
-const forgottenMs = 30 * dayMs
 /** A subscription whose life ends within this time (ms) is due for renewal. */
 const renewalMs = 15 * minuteMs
 
@@ -156,13 +156,14 @@ interface To extends State {
 
 type Of<Kind extends Notification["kind"]> = Extract<Notification, { readonly kind: Kind }>
 
-const counted = ({ called: { source_id, team_id }, now }: To, counts: Readonly<Record<string, number>>) =>
-  count(team_id, source_id, counts, now)
+const counted = ({ called: { source_id, team_id }, now }: To, counts: Counts) => count(team_id, source_id, counts, now)
 
 const event = (
   { called: { id, source_id, team_id }, now }: To,
-  told: Omit<ChannelEvent, "team_id" | "source_id" | "subscription_id">
-) => channelEvent({ team_id, source_id, subscription_id: id, ...told }, now)
+  told: Pick<ChannelEvent, "kind" | "severity" | "message"> & Partial<ChannelEvent>
+) => channelEvent({ team_id, source_id, subscription_id: id, error_code: null, details: {}, ...told }, now)
+
+const isUnverified = ({ state }: To): boolean => state === "requested" || state === "verifying"
 
 /** The provider has verified the callback, and may have granted a lease. */
 const verified = Effect.fnUntraced(function* (to: To, expiresAt: number | null) {
@@ -175,15 +176,15 @@ const verified = Effect.fnUntraced(function* (to: To, expiresAt: number | null) 
       where id = ${to.called.id}`
   }
   // A repeated handshake writes no further events: whoever knows the URL can send as many as they like.
-  if (to.state === "requested" || to.state === "verifying") {
+  if (isUnverified(to)) {
     yield* event(to, {
       kind: "handshake_verified",
       severity: "info",
       message: "The provider has verified the callback"
     })
   }
-  yield* counted(to, { handshakes: 1 })
   yield* makeDue(to, false)
+  yield* counted(to, { handshakes: 1 })
 })
 
 const withItems = Effect.fnUntraced(function* (to: To, pair_key: string, { items, occurredAt }: Of<"items">) {
@@ -191,8 +192,8 @@ const withItems = Effect.fnUntraced(function* (to: To, pair_key: string, { items
   const of = { team_id, source_id, pair_key, subscription_id: id, mode: "instant", now: to.now } as const
   const added = yield* storeItems(of, items)
   yield* noticed(to, null)
-  yield* counted(to, acceptedCounts(to, occurredAt, items.length > 0 && added === 0))
   yield* makeDue(to, false)
+  yield* counted(to, acceptedCounts(to, occurredAt, items.length > 0 && added === 0))
 })
 
 const dirty = Effect.fnUntraced(function* (to: To, { messageNumber, occurredAt }: Of<"dirty">) {
@@ -200,8 +201,8 @@ const dirty = Effect.fnUntraced(function* (to: To, { messageNumber, occurredAt }
   // The poll after a later message has found what this one is about.
   const isRepeated = messageNumber !== null && last !== null && messageNumber <= last
   yield* noticed(to, messageNumber)
-  yield* counted(to, acceptedCounts(to, occurredAt, isRepeated))
   yield* makeDue(to, !isRepeated)
+  yield* counted(to, acceptedCounts(to, occurredAt, isRepeated))
 })
 
 const lifecycle = Effect.fnUntraced(function* (to: To, { reason, what }: Of<"lifecycle">) {
@@ -209,31 +210,28 @@ const lifecycle = Effect.fnUntraced(function* (to: To, { reason, what }: Of<"lif
   const { id } = to.called
   if (what === "revoked" || what === "denied") {
     yield* sql`
-      update channel_subscriptions set state = ${what === "revoked" ? "revoked" : "failed"}, last_error = ${reason.slice(0, 500)},
-        stopped_at = ${new Date(to.now)}, stop_at = null, forgotten_at = ${new Date(to.now + forgottenMs)}
+      update channel_subscriptions set state = 'revoked', last_error = ${reason.slice(0, 500)}, stopped_at = ${new Date(to.now)},
+        stop_at = null, forgotten_at = ${new Date(to.now + forgottenAfterMs)}
       where id = ${id}`
-    yield* event(
-      to,
-      what === "revoked"
-        ? { kind: "subscription_revoked", severity: "error", message: reason }
-        : { kind: "provision_failed", severity: "error", message: reason, error_code: "SUBSCRIPTION_DENIED" }
-    )
+    const isDenied = what === "denied" && isUnverified(to)
+    yield* event(to, {
+      kind: isDenied ? "handshake_rejected" : "subscription_revoked",
+      severity: "error",
+      message: reason,
+      ...(isDenied ? { error_code: "SUBSCRIPTION_DENIED" } : {})
+    })
   }
   if (what === "reauthorize") {
     // Its renewal is due when its life is nearly over.
     const soon = new Date(to.now + renewalMs)
     yield* sql`update channel_subscriptions set expires_at = least(expires_at, ${soon}) where id = ${id}`
   }
-  yield* counted(to, { notifications_received: 1 })
   yield* makeDue(to, what === "missed")
+  yield* counted(to, { notifications_received: 1 })
 })
 
 /** Counts of a genuine notification; the latency only where the provider says when it happened. */
-const acceptedCounts = (
-  { now }: To,
-  occurredAt: number | null,
-  isRepeated: boolean
-): Readonly<Record<string, number>> => ({
+const acceptedCounts = ({ now }: To, occurredAt: number | null, isRepeated: boolean): Counts => ({
   notifications_received: 1,
   notifications_accepted: 1,
   ...(isRepeated ? { notifications_duplicate: 1 } : {}),

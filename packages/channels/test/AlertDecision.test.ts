@@ -38,7 +38,7 @@ describe("Decision about the messages of an alert", () => {
 
   it.each<{
     readonly when: string
-    readonly status?: "resolved"
+    readonly status?: "active" | "resolved"
     readonly earlier: ReadonlyArray<Earlier>
     readonly delivering?: Delivering
     readonly at: number

@@ -3,14 +3,14 @@ import { Effect, Layer } from "effect"
 import type { HttpServer, HttpServerError } from "effect/http"
 import { IngressHandler } from "@tidegate/ingress/IngressHandler"
 import { wireServer } from "@tidegate/ingress/wire/WireServer"
-import { ingressPath } from "@tidegate/model/Ingress"
+import { ingressPaths } from "@tidegate/model/Ingress"
 import { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import type { Settings } from "./Settings.ts"
 
 const hostOf = (url: string | null): string | null => (url === null ? null : new URL(url).host)
 
 /**
- * One port for two handlers: ingress URLs go directly to ingress, everything else to the router. Ingress is not a
+ * One port for two handlers: URLs of sources and callbacks go directly to ingress, everything else to the router. Ingress is not a
  * route of the router because it runs for every webhook, and routing, fibers and response objects would be most of its cost.
  */
 export const layer = ({
@@ -25,7 +25,7 @@ export const layer = ({
   Layer.unwrap(
     Effect.map(Effect.all([IngressHandler, TrustedProxies.Current]), ([{ handle }, proxies]) =>
       NodeHttpServer.layerServer(
-        () => wireServer({ prefix: ingressPath, host: hostOf(ingressUrl), handle }, { proxies }),
+        () => wireServer({ prefixes: ingressPaths, host: hostOf(ingressUrl), handle }, { proxies }),
         {
           host,
           port,

@@ -16,6 +16,7 @@ import * as AttemptHandlers from "./attempts/AttemptHandlers.ts"
 import * as AuthHandlers from "./auth/AuthHandlers.ts"
 import * as Authorization from "./handlers/Authorization.ts"
 import type { Stores } from "./handlers/Calls.ts"
+import * as ChannelAlertHandlers from "./channel-alerts/ChannelAlertHandlers.ts"
 import * as ConnectionHandlers from "./connections/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./destinations/DestinationHandlers.ts"
 import * as EventHandlers from "./events/EventHandlers.ts"
@@ -83,6 +84,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
   Layer.provide(UnmatchedRoutes.layer, CallTelemetry.layer)
 ).pipe(
   Layer.provide([
+    ChannelAlertHandlers.layer,
     SourceHandlers.layer,
     DestinationHandlers.layer,
     ConnectionHandlers.layer,

@@ -6,9 +6,7 @@
 export const notBuilt: ReadonlyArray<string> = [
   "GET /sources/channels",
   "POST /sources/channels/bulk",
-  "GET /sources/channel-alerts",
   "GET /sources/channel-metrics",
-  "GET,PATCH,PUT /sources/channel-settings",
   "POST /sources/{}/channel-retry",
   "GET /sources/{}/channel-events",
   "PATCH,PUT /sources/{}/delivery",

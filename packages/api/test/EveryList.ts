@@ -336,6 +336,18 @@ export const lists: ReadonlyArray<List> = [
     envelope: every
   },
   {
+    path: "/sources/channel-alerts",
+    table: "channel_alerts",
+    first: (_, at) => ({ last_seen_at: at }),
+    filters: { status: is("status", "active") },
+    orders: [],
+    dir: false,
+    most: 100,
+    clamps: true,
+    cursors: "onward",
+    envelope: every
+  },
+  {
     path: "/shares",
     table: "request_shares",
     filters: { request_id: firstAndThird("request_id"), status: is("status", "revoked") },

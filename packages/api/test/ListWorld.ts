@@ -115,6 +115,14 @@ const make = Effect.fnUntraced(function* (
       case when state = 'FAILED' then 'error' else 'info' end, state = 'FAILED', '[]', 1, 1, created_at
     from events where team_id = ${team} and id like 'evt_%' and destination_id = ${history.destinations[2]!}`
 
+  for (const place of [0, 1, 2, 3, 4, 5, 6, 7]) {
+    // Two of them were seen at the same time.
+    const seen = new Date(from + Math.floor(place / 2))
+    yield* sql`insert into channel_alerts (id, team_id, source_id, code, status, message, occurrences, first_seen_at, last_seen_at)
+      values (${newId(prefixes.channelAlert, from)}, ${team}, ${history.sources[place % 4]!}, ${place < 4 ? "channel_stop_failed" : "channel_renewal_failed"},
+        ${place % 4 === 3 ? "resolved" : "active"}, '', 1, ${seen}, ${seen})`
+  }
+
   const operations = (yield* Effect.forEach(
     ["request_bulk_retry", "event_bulk_retry", "ignored_event_bulk_retry"] as const,
     (type) =>

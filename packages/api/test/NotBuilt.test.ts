@@ -6,7 +6,7 @@ import { call, layer as server } from "./ControlServer.ts"
 
 layer(server, { excludeTestServices: true })("Routes that are not built yet", (it) => {
   for (const [method, path] of [
-    ["GET", "/sources/channel-alerts"],
+    ["GET", "/sources/channel-metrics"],
     ["GET", "/sources/channels"],
     ["POST", "/sources/src_1/channel-retry"],
     ["GET", "/Sources/Channel-Metrics/"],

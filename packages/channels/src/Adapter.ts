@@ -1,4 +1,5 @@
 import { Data, type Effect, type Schema } from "effect"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 
 /*
  * The two ways in which items of a provider arrive, each behind one interface: an adapter subscribes to notifications (instant
@@ -194,10 +195,15 @@ export interface Adapter {
   /** Ends it. A subscription that the provider does not know any more has ended. */
   readonly stop: (context: Context, subscription: Subscription, callback: string) => Effect.Effect<void, ProviderError>
   /**
-   * Reads what came to the callback: checks that it is genuine, and what it says. Synchronous and bounded: it gets the body whole,
-   * takes at most 1,000 items from it, and no time that grows faster than its bytes.
+   * Reads what came to the callback: checks that it is genuine, and what it says. Bounded: it gets the body whole,
+   * takes at most 1,000 items from it, and no time that grows faster than its bytes. What takes longer than some milliseconds is
+   * resumable.
    */
-  readonly receive: (subscription: Subscription, inputs: Schema.JsonObject, message: CallbackMessage) => Notification
+  readonly receive: (
+    subscription: Subscription,
+    inputs: Schema.JsonObject,
+    message: CallbackMessage
+  ) => Notification | Resumable<Notification>
 }
 
 /** The result of one poll. */

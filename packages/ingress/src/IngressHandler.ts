@@ -1,13 +1,19 @@
 import type { ServerResponse } from "node:http"
 import { Clock, Context, Effect, Layer } from "effect"
+import { definitionOf } from "@tidegate/channels/SourceProviders"
 import { Dispatcher } from "@tidegate/entities/dispatch/Dispatcher"
 import { Loops } from "@tidegate/entities/Loops"
+import { channelPath } from "@tidegate/model/Ingress"
 import { TrustedProxies } from "@tidegate/model/TrustedProxies"
+import type { CalledSubscription } from "@tidegate/storage/channels/Notifications"
 import { Journal } from "@tidegate/storage/Journal"
 import { ProxyExchanges } from "@tidegate/storage/delivery/ProxyExchanges"
 import { BinIngress } from "./BinIngress.ts"
 import { Bodies } from "./Bodies.ts"
 import { Certificates } from "./Certificates.ts"
+import { type CalledAdapter, Callbacks } from "./channels/Callbacks.ts"
+import { CallbackTelemetry } from "./channels/CallbackTelemetry.ts"
+import { CalledSubscriptions } from "./channels/CalledSubscriptions.ts"
 import { Admission } from "./handler/Admission.ts"
 import { Answers } from "./handler/Answers.ts"
 import { Refusals } from "./handler/Refusals.ts"
@@ -25,19 +31,27 @@ import type { FramedMessage } from "./wire/FramedMessage.ts"
  *
  * The steps are in `handler/`: `Admission` decides whether a request is read, `Storing` routes and stores it and wakes the actors,
  * `Answers` answers it, and `Refusals` answers what is not accepted. They use plain callbacks instead of Effect, because they run
- * for every request; see docs/decisions/0002-hot-path.md.
+ * for every request; see docs/decisions/0002-hot-path.md. Messages of providers to the callbacks of channels are in `channels/`.
  */
 export class IngressHandler extends Context.Service<
   IngressHandler,
   {
-    /** Handles a request whose path begins with `ingressPath`. */
+    /** Handles a request whose path begins with one of `ingressPaths`. */
     readonly handle: (request: FramedMessage, response: ServerResponse) => void
   }
 >()("@tidegate/ingress/IngressHandler") {
   static readonly layer: Layer.Layer<
     IngressHandler,
     never,
-    Journal | SourceSnapshots | Dispatcher | Certificates | HandshakeSteps | ProxyUpstream | ProxyExchanges | BinIngress
+    | Journal
+    | SourceSnapshots
+    | Dispatcher
+    | Certificates
+    | HandshakeSteps
+    | ProxyUpstream
+    | ProxyExchanges
+    | BinIngress
+    | CalledSubscriptions
   > = Layer.effect(
     IngressHandler,
     Effect.suspend(() => make)
@@ -87,5 +101,28 @@ const make = Effect.gen(function* () {
     snapshots,
     admitted: (snapshot, exchange) => steps.attempt(exchange, () => storing.store(snapshot, exchange))
   })
-  return IngressHandler.of({ handle: (message, response) => admission.admit(message, response) })
+  const callbacks = new Callbacks({
+    adapterOf,
+    bodies,
+    clock,
+    dispatcher,
+    refusals,
+    run,
+    subscriptions: yield* CalledSubscriptions,
+    telemetry: yield* CallbackTelemetry.make()
+  })
+  return IngressHandler.of({
+    handle: (message, response) =>
+      (message.url ?? "").startsWith(channelPath)
+        ? callbacks.admit(message, response)
+        : admission.admit(message, response)
+  })
 })
+
+/** The adapter of the definition that a subscription was made by. Null: the source has another provider by now. */
+const adapterOf = ({ adapter: key, definition_key, provider_key }: CalledSubscription): CalledAdapter | null => {
+  const definition = definitionOf(provider_key, definition_key)
+  const adapter = definition?.trigger.adapter
+  if (definition === undefined || !adapter || adapter.key !== key) return null
+  return { adapter, pairKey: definition.trigger.key }
+}

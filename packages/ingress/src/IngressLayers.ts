@@ -3,6 +3,7 @@ import { Dispatcher } from "@tidegate/entities/dispatch/Dispatcher"
 import { ProxyExchanges } from "@tidegate/storage/delivery/ProxyExchanges"
 import { BinIngress } from "./BinIngress.ts"
 import { Certificates } from "./Certificates.ts"
+import { CalledSubscriptions } from "./channels/CalledSubscriptions.ts"
 import { HandshakeSteps } from "./HandshakeSteps.ts"
 import { IngestLimits } from "./IngestLimits.ts"
 import { IngressHandler } from "./IngressHandler.ts"
@@ -17,7 +18,8 @@ export const layer = IngressHandler.layer.pipe(
     HandshakeSteps.layer,
     ProxyUpstream.layer,
     ProxyExchanges.layer,
-    BinIngress.layer
+    BinIngress.layer,
+    CalledSubscriptions.layer
   ]),
   Layer.provide([Certificates.layer, IngestLimits.layer])
 )

@@ -16,6 +16,7 @@ export type ShedReason =
   | "source_keeps_changing"
   | "certificate"
   | "handshake"
+  | "callbacks_full"
 
 interface ErrorId {
   readonly error_id: string

@@ -7,6 +7,7 @@ import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
 import { BinIngress } from "../src/BinIngress.ts"
+import { CalledSubscriptions } from "../src/channels/CalledSubscriptions.ts"
 import { Certificates } from "../src/Certificates.ts"
 import { HandshakeSteps } from "../src/HandshakeSteps.ts"
 import { Dispatcher } from "@tidegate/entities/dispatch/Dispatcher"
@@ -162,12 +163,14 @@ const doorOf = (world: World) => {
     deliver: (destinationId) => void world.told.push(destinationId),
     route: notHere,
     wake: notHere,
-    run: notHere
+    run: notHere,
+    channel: notHere
   })
   const proxy = Layer.mergeAll(
     Layer.succeed(ProxyUpstream, { forward: notHere }),
     Layer.succeed(ProxyExchanges, { write: notHere, stats: notHere }),
-    Layer.succeed(BinIngress, { store: notHere })
+    Layer.succeed(BinIngress, { store: notHere }),
+    Layer.succeed(CalledSubscriptions, { get: notHere, load: notHere, store: notHere })
   )
   return IngressHandler.layer.pipe(
     Layer.provide([journal, snapshots, dispatcher, HandshakeSteps.layer, proxy]),
@@ -189,7 +192,7 @@ const open = Effect.gen(function* () {
   const { handle } = yield* Effect.map(Layer.build(doorOf(world)), (context) =>
     IngressHandler.pipe(Effect.provide(context))
   ).pipe(Effect.flatten)
-  const server = wireServer({ prefix: ingressPath, host: null, handle })
+  const server = wireServer({ prefixes: [ingressPath], host: null, handle })
   yield* Effect.acquireRelease(
     Effect.promise(() => once(server.listen({ port: 0, host: "127.0.0.1" }), "listening")),
     () =>

@@ -17,7 +17,7 @@ const listen = async (
   capacity?: Capacity,
   host: string | null = null
 ): Promise<number> => {
-  server = wireServer({ prefix: "/e/", host, handle }, capacity === undefined ? {} : { capacity })
+  server = wireServer({ prefixes: ["/e/"], host, handle }, capacity === undefined ? {} : { capacity })
   await once(server.listen({ port: 0, host: "127.0.0.1" }), "listening")
   return (server.address() as AddressInfo).port
 }

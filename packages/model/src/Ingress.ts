@@ -41,6 +41,9 @@ export const sourceUrl = (ingress: Pick<Ingress["Service"], "baseUrl">, name: st
 /** The path that the callbacks of all channel subscriptions start with. */
 export const channelPath = "/channels/"
 
+/** The paths of ingress: all others are the control API's. */
+export const ingressPaths: ReadonlyArray<string> = [ingressPath, channelPath]
+
 /** The public callback URL of a subscription, by its token. Providers send notifications there. */
 export const channelUrl = (ingress: Pick<Ingress["Service"], "baseUrl">, token: string): string =>
   ingress.baseUrl.slice(0, -ingressPath.length + 1) + channelPath + token

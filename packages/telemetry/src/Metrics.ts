@@ -85,7 +85,28 @@ export const metrics = {
         "source_unknown_yet",
         "source_keeps_changing",
         "certificate",
-        "handshake"
+        "handshake",
+        "callbacks_full"
+      ]
+    ]
+  ]),
+  callbacks: counters("tidegate_callbacks_total", "Messages of providers to the callbacks of channels, by result.", [
+    [
+      "outcome",
+      [
+        "items",
+        "dirty",
+        "handshake",
+        "lifecycle",
+        "ping",
+        "rejected",
+        "unknown",
+        "ended",
+        "method",
+        "too_large",
+        "busy",
+        "shed",
+        "failed"
       ]
     ]
   ]),
@@ -269,7 +290,7 @@ export const metrics = {
     ["reason", ["rate", "queue_full", "collector"]]
   ]),
   linesSuppressed: counters("tidegate_log_lines_suppressed_total", "Wide log lines that were not written, by kind.", [
-    ["kind", ["request", "attempt", "call", "run"]]
+    ["kind", ["request", "callback", "attempt", "call", "run"]]
   ]),
 
   // The process.

@@ -2,6 +2,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { ActionsApi } from "../actions/ActionsApi.ts"
 import { AttemptsApi } from "../attempts/AttemptsApi.ts"
 import { AuthApi } from "../auth/AuthApi.ts"
+import { ChannelAlertsApi } from "../channel-alerts/ChannelAlertsApi.ts"
 import { ConnectionsApi } from "../connections/ConnectionsApi.ts"
 import { DestinationsApi } from "../destinations/DestinationsApi.ts"
 import { completeDocument } from "./OpenApiDocument.ts"
@@ -42,6 +43,7 @@ export class Api extends HttpApi.make("tidegate")
     ActionsApi,
     SourceProvidersApi,
     ProviderAccountsApi,
+    ChannelAlertsApi,
     RequestsApi,
     EventsApi,
     IgnoredEventsApi,

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { AlertStatus } from "@tidegate/model/ChannelAlert"
 import { EventStatus } from "@tidegate/model/Event"
 import { LogLevel } from "@tidegate/model/Execution"
 import { bothWays, linked, listOf, nothing, ordered, totalled, whole, windowed } from "@tidegate/model/Lists"
@@ -45,6 +46,8 @@ interface Declaration<Filters extends Schema.Struct.Fields, Beside extends Schem
   readonly beside: Shape<Beside>
   /** Maximum of rows in a page (default: 255). */
   readonly maxRows?: number
+  /** Rows in a page by default (100). */
+  readonly rows?: number
   /** A limit of less than 1 is taken as 1, as in document 2, and is not refused. */
   readonly clamps?: boolean
 }
@@ -53,6 +56,8 @@ interface Declaration<Filters extends Schema.Struct.Fields, Beside extends Schem
 export interface List {
   readonly name: string
   readonly maxRows: number
+  /** Rows in a page by default (100). */
+  readonly rows?: number
 }
 
 const list = <
@@ -61,15 +66,16 @@ const list = <
   const Beside extends Schema.Struct.Fields
 >(
   name: Name,
-  { beside, clamps = false, filters, maxRows = 255 }: Declaration<Filters, Beside>
+  { beside, clamps = false, filters, maxRows = 255, rows = 100 }: Declaration<Filters, Beside>
 ) => ({
   name,
   maxRows,
+  rows,
   query: {
     ...Parameters.onlyTeam,
     ...filters,
     ...Parameters.cursor,
-    limit: clamps ? Parameters.clamped(maxRows, 100) : Parameters.limit(maxRows, 100)
+    limit: clamps ? Parameters.clamped(maxRows, rows) : Parameters.limit(maxRows, rows)
   },
   answer: <Model extends Schema.Top>(model: Model) => listOf(model, beside.fields),
   example: (model: object) => exampleOf(model, beside.example)
@@ -288,5 +294,20 @@ export const shares = list("shares", {
   filters: {
     request_id: Parameters.values("Only shares of these requests"),
     status: Parameters.values("Only those that are so now", ShareStatus)
+  }
+})
+
+export const channelAlerts = list("channel_alerts", {
+  beside: shapes.plain,
+  clamps: true,
+  maxRows: 100,
+  rows: 50,
+  filters: {
+    status: Schema.optionalKey(
+      AlertStatus.annotate({
+        description: "Only alerts that are active or resolved, or all of them",
+        default: "active"
+      })
+    )
   }
 })

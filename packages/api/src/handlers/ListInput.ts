@@ -119,11 +119,12 @@ export const searchOf = (query: { readonly q?: string; readonly search?: string;
 export const dirOf = (text: string | undefined): "asc" | "desc" => (text?.toLowerCase() === "asc" ? "asc" : "desc")
 
 /** A limit above the maximum is reduced to it; the answer shows the applied limit. */
-export const limitOf = (limit: number | undefined, maximum: number): number => Math.min(limit ?? 100, maximum)
+export const limitOf = (limit: number | undefined, maximum: number, byDefault = 100): number =>
+  Math.min(limit ?? byDefault, maximum)
 
 /** The page of a list that is asked for. `narrowed`: what its cursors stand for beside the window, by name. */
 export const pageOf = Effect.fnUntraced(function* (
-  { maxRows, name }: List,
+  { maxRows, name, rows }: List,
   query: Window & { readonly cursor?: string; readonly next?: string; readonly limit?: number | undefined },
   narrowed: object
 ) {
@@ -132,7 +133,7 @@ export const pageOf = Effect.fnUntraced(function* (
     key: filterKey(name, { ...narrowed, ...window }),
     window,
     cursor: yield* underOneName(query, "cursor", "next"),
-    limit: limitOf(query.limit, maxRows)
+    limit: limitOf(query.limit, maxRows, rows)
   }
 })
 

@@ -27,6 +27,8 @@ export class Dispatcher extends Context.Service<
     readonly wake: (connectionId: string) => void
     /** The workflow has a run to begin. */
     readonly run: (workflowId: string) => void
+    /** The channel of this source has something to do. */
+    readonly channel: (sourceId: string) => void
   }
 >()("@tidegate/entities/Dispatcher") {
   static readonly layer: Layer.Layer<Dispatcher, never, Sharding.Sharding> = Layer.effect(
@@ -37,7 +39,7 @@ export class Dispatcher extends Context.Service<
 
 const make = Effect.gen(function* () {
   const { handOver, locationOf } = yield* eventMessages
-  const { route, wakeConnection, wakeWorkflow } = yield* wakeUps
+  const { route, wakeChannel, wakeConnection, wakeWorkflow } = yield* wakeUps
   const destinations = yield* LocalEntities.Destinations
   const routing = yield* LocalEntities.Connections
   const running = yield* LocalEntities.Workflows
@@ -46,6 +48,7 @@ const make = Effect.gen(function* () {
   let requests = new Map<string, Array<PendingRequest>>()
   let connections = new Set<string>()
   let workflows = new Set<string>()
+  let channels = new Set<string>()
   let outstanding = 0
   let scheduled = false
 
@@ -84,6 +87,9 @@ const make = Effect.gen(function* () {
     const begun = workflows
     workflows = new Set()
     for (const id of begun) if (running.give(id) === undefined) later(wakeWorkflow(id))
+    const notified = channels
+    channels = new Set()
+    for (const id of notified) later(wakeChannel(id))
     if (!isSending) sendSome()
   }
 
@@ -128,6 +134,10 @@ const make = Effect.gen(function* () {
     },
     run: (workflowId) => {
       workflows.add(workflowId)
+      schedule()
+    },
+    channel: (sourceId) => {
+      channels.add(sourceId)
       schedule()
     }
   })

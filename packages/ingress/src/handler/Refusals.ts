@@ -58,6 +58,25 @@ export class Refusals {
     refuse(response, "NOT_FOUND", "there is no source at this URL")
   }
 
+  /** No subscription has this callback. It is told apart from nothing else, so that a stranger learns nothing. */
+  unknownCallback(response: ServerResponse): void {
+    refuse(response, "NOT_FOUND", "there is no callback at this URL")
+  }
+
+  /** The subscription of the callback has ended. `isGone`: by the protocol, 410 says that the provider shall stop. */
+  endedCallback(response: ServerResponse, isGone: boolean): void {
+    if (isGone) return reply(response, { status: 410, contentType: null, headers: noHeaders, body: "" })
+    this.unknownCallback(response)
+  }
+
+  method(response: ServerResponse, allowed: string): void {
+    refuse(response, "METHOD_NOT_ALLOWED", `only ${allowed}`, { allow: allowed })
+  }
+
+  tooLarge(response: ServerResponse, largest: number): void {
+    refuse(response, "PAYLOAD_TOO_LARGE", `the body has more than ${largest} bytes`)
+  }
+
   /** The request is stored as rejected, with the cause that the answer names. */
   rejected(response: ServerResponse, snapshot: SourceSnapshot, { cause, code, message }: Rejection): void {
     reply(

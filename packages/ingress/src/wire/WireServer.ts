@@ -50,11 +50,11 @@ const limits = {
 }
 
 /**
- * The ingress handler: it gets the requests whose path begins with `prefix`. Upgrades are ignored for them, and their answers count as
+ * The ingress handler: it gets the requests whose path begins with one of `prefixes`. Upgrades are ignored for them, and their answers count as
  * another party's content (`foreignHeaders`).
  */
 export interface IngressRoute {
-  readonly prefix: string
+  readonly prefixes: ReadonlyArray<string>
   /**
    * Host (with a port unless it is the scheme's default) that is reserved for ingress. Requests with another `Host` do not reach ingress, and
    * requests with this one reach nothing else. So browsers see two separate origins. Null: all hosts are shared.
@@ -74,7 +74,8 @@ export const wireServer = (
   ingress: IngressRoute | null,
   { capacity = usual, proxies = nobody }: WireOptions = {}
 ): Server => {
-  const isIngress = (path: string): boolean => ingress !== null && path.startsWith(ingress.prefix)
+  const isIngress = (path: string): boolean =>
+    ingress !== null && ingress.prefixes.some((prefix) => path.startsWith(prefix))
   /** Whether a request names the wrong host: the ingress host for another path, or another host for an ingress path. */
   const ownHost = ingress === null || ingress.host === null ? null : hostOf(ingress.host)
   const isElsewhere = ({ headers }: IncomingMessage, isIts: boolean): boolean =>

@@ -1,0 +1,289 @@
+import { Effect, Schema } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { Notification, Subscription } from "@tidegate/channels/Adapter"
+import type { Counts } from "@tidegate/channels/machine/Facts"
+import { dayMs, forgottenAfterMs, minuteMs } from "@tidegate/channels/machine/Times"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import * as Columns from "../journal/Columns.ts"
+import { sealedColumn } from "../secrets/SealedColumn.ts"
+import { Secrets } from "../secrets/Secrets.ts"
+import { transaction } from "../Transaction.ts"
+import { channelEvent, type ChannelEvent } from "./ChannelEvents.ts"
+import { count } from "./ChannelMetrics.ts"
+import { storeItems } from "./Items.ts"
+
+/*
+ * What providers send to the callbacks of subscriptions. The sender is answered after the commit. The channel's row is locked before
+ * the subscription's, and the counts come last, as in the commits of its actor.
+ */
+
+/** The subscription that a callback belongs to, with what its adapter needs. */
+export interface CalledSubscription extends Subscription {
+  readonly team_id: string
+  readonly source_id: string
+  readonly adapter: string
+  readonly definition_key: string
+  readonly state: string
+  /** Of its source's present settings. */
+  readonly provider_key: string
+  readonly inputs: Schema.JsonObject
+}
+
+/** The states in which a subscription may still get notifications. A superseded one gets them until it is stopped. */
+const living: ReadonlySet<string> = new Set(["requested", "verifying", "active", "superseded"])
+
+/** Whether the provider may still send notifications to it. */
+export const isLiving = ({ state }: { readonly state: string }): boolean => living.has(state)
+
+interface Row extends Omit<CalledSubscription, "secret" | "expiresAt" | "lastMessageNumber" | "ended"> {
+  readonly token_hash: string
+  readonly secrets: string
+  readonly expires_at: Date | null
+  readonly stop_at: Date | null
+  readonly last_message_number: bigint | null
+}
+
+const numberOf = (stored: bigint | null): number | null => (stored === null ? null : Number(stored))
+
+/** The subscriptions with these hashes of tokens, by hash. "unreadable": its secret cannot be decrypted. */
+export const calledSubscriptions = Effect.fnUntraced(function* (
+  hashes: ReadonlyArray<string>
+): Effect.fn.Return<
+  ReadonlyMap<string, CalledSubscription | "unreadable">,
+  SqlError.SqlError,
+  SqlClient.SqlClient | Secrets
+> {
+  const sql = yield* SqlClient.SqlClient
+  const sealed = sealedColumn(yield* Secrets, "channel_subscriptions", "secrets")
+  const rows = yield* sql<Row>`
+    select c.id, c.team_id, c.source_id, c.adapter, c.definition_key, c.target, c.token_hash, c.secrets, c.state, c.expires_at, c.stop_at,
+      c.external_channel_id as "externalChannelId", c.external_resource_id as "externalResourceId", c.last_message_number,
+      coalesce(s.config->'provider'->>'provider_key', '') as provider_key, coalesce(s.config->'provider'->'inputs', '{}') as inputs
+    from channel_subscriptions c join sources s on s.id = c.source_id and s.team_id = c.team_id
+    where c.token_hash = any(${Columns.text(hashes)})`
+  const found = new Map<string, CalledSubscription | "unreadable">()
+  for (const { expires_at, last_message_number, secrets, stop_at, token_hash, ...row } of rows) {
+    const { secret } = yield* sealed.show(row, secrets)
+    // Fails closed: without its secret nothing can be verified.
+    if (typeof secret !== "string" || secret === "") {
+      found.set(token_hash, "unreadable")
+      continue
+    }
+    found.set(token_hash, {
+      ...row,
+      secret,
+      ended: stop_at !== null || !isLiving(row),
+      expiresAt: expires_at?.getTime() ?? null,
+      lastMessageNumber: numberOf(last_message_number)
+    })
+  }
+  return found
+})
+
+/** A notification, as its adapter reads it. */
+export interface Arrived {
+  readonly notification: Notification
+  /** Of the trigger. */
+  readonly pairKey: string
+  /** Unix ms. */
+  readonly receivedAt: number
+}
+
+/** `isDue`: the channel's actor has something to do by it. "ended": the subscription has ended, and nothing is stored. */
+export type Stored = { readonly isDue: boolean } | "ended"
+
+interface State {
+  readonly state: string
+  readonly last_notification_at: Date | null
+  readonly last_message_number: bigint | null
+}
+
+/** A subscription whose life ends within this time (ms) is due for renewal. */
+const renewalMs = 15 * minuteMs
+
+/** Stores a notification in one transaction. */
+export const storeNotification = Effect.fnUntraced(function* (
+  called: CalledSubscription,
+  arrived: Arrived
+): Effect.fn.Return<Stored, GatewayError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  return yield* transaction(sql)(storing(called, arrived))
+})
+
+const storing = Effect.fnUntraced(function* (
+  called: CalledSubscription,
+  { notification, pairKey, receivedAt }: Arrived
+): Effect.fn.Return<Stored, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const { id, source_id } = called
+  const isRefused = notification.kind === "rejected" || (notification.kind === "handshake" && !notification.accepted)
+  // A refused message changes nothing of the channel, so it does not wait for the channel's actor.
+  if (!isRefused) yield* sql`select from channels where source_id = ${source_id} for update`
+  const [row] = yield* sql<State>`
+    select state, last_notification_at, last_message_number from channel_subscriptions where id = ${id} for update`
+  if (row === undefined || !isLiving(row)) return "ended"
+  const to: To = { ...row, called, now: receivedAt }
+  switch (notification.kind) {
+    case "ping":
+      return { isDue: false }
+    case "rejected":
+      yield* refused(to, "notification_rejected", notification.reason)
+      yield* counted(to, { notifications_received: 1, notifications_rejected: 1 })
+      return { isDue: false }
+    case "handshake":
+      yield* isRefused
+        ? refused(to, "handshake_rejected", notification.reason ?? "The callback was not confirmed")
+        : verified(to, notification.expiresAt ?? null)
+      return { isDue: !isRefused }
+    case "items":
+      yield* withItems(to, pairKey, notification)
+      return { isDue: true }
+    case "dirty":
+      yield* dirty(to, notification)
+      return { isDue: true }
+    case "lifecycle":
+      yield* lifecycle(to, notification)
+      return { isDue: true }
+  }
+})
+
+/** The subscription that a notification is for, as its row is now. */
+interface To extends State {
+  readonly called: CalledSubscription
+  /** Unix ms. */
+  readonly now: number
+}
+
+type Of<Kind extends Notification["kind"]> = Extract<Notification, { readonly kind: Kind }>
+
+const counted = ({ called: { source_id, team_id }, now }: To, counts: Counts) => count(team_id, source_id, counts, now)
+
+const event = (
+  { called: { id, source_id, team_id }, now }: To,
+  told: Pick<ChannelEvent, "kind" | "severity" | "message"> & Partial<ChannelEvent>
+) => channelEvent({ team_id, source_id, subscription_id: id, error_code: null, details: {}, ...told }, now)
+
+const isUnverified = ({ state }: To): boolean => state === "requested" || state === "verifying"
+
+/** The provider has verified the callback, and may have granted a lease. */
+const verified = Effect.fnUntraced(function* (to: To, expiresAt: number | null) {
+  const sql = yield* SqlClient.SqlClient
+  // A superseded one keeps its state: it is going to be stopped.
+  if (to.state !== "superseded") {
+    yield* sql`
+      update channel_subscriptions set state = 'active', verified_at = coalesce(verified_at, ${new Date(to.now)}),
+        expires_at = coalesce(${expiresAt === null ? null : new Date(expiresAt)}, expires_at)
+      where id = ${to.called.id}`
+  }
+  // A repeated handshake writes no further events: whoever knows the URL can send as many as they like.
+  if (isUnverified(to)) {
+    yield* event(to, {
+      kind: "handshake_verified",
+      severity: "info",
+      message: "The provider has verified the callback"
+    })
+  }
+  yield* makeDue(to, false)
+  yield* counted(to, { handshakes: 1 })
+})
+
+const withItems = Effect.fnUntraced(function* (to: To, pair_key: string, { items, occurredAt }: Of<"items">) {
+  const { id, source_id, team_id } = to.called
+  const of = { team_id, source_id, pair_key, subscription_id: id, mode: "instant", now: to.now } as const
+  const added = yield* storeItems(of, items)
+  yield* noticed(to, null)
+  yield* makeDue(to, false)
+  yield* counted(to, acceptedCounts(to, occurredAt, items.length > 0 && added === 0))
+})
+
+const dirty = Effect.fnUntraced(function* (to: To, { messageNumber, occurredAt }: Of<"dirty">) {
+  const last = numberOf(to.last_message_number)
+  // The poll after a later message has found what this one is about.
+  const isRepeated = messageNumber !== null && last !== null && messageNumber <= last
+  yield* noticed(to, messageNumber)
+  yield* makeDue(to, !isRepeated)
+  yield* counted(to, acceptedCounts(to, occurredAt, isRepeated))
+})
+
+const lifecycle = Effect.fnUntraced(function* (to: To, { reason, what }: Of<"lifecycle">) {
+  const sql = yield* SqlClient.SqlClient
+  const { id } = to.called
+  if (what === "revoked" || what === "denied") {
+    yield* sql`
+      update channel_subscriptions set state = 'revoked', last_error = ${reason.slice(0, 500)}, stopped_at = ${new Date(to.now)},
+        stop_at = null, forgotten_at = ${new Date(to.now + forgottenAfterMs)}
+      where id = ${id}`
+    const isDenied = what === "denied" && isUnverified(to)
+    yield* event(to, {
+      kind: isDenied ? "handshake_rejected" : "subscription_revoked",
+      severity: "error",
+      message: reason,
+      ...(isDenied ? { error_code: "SUBSCRIPTION_DENIED" } : {})
+    })
+  }
+  if (what === "reauthorize") {
+    // Its renewal is due when its life is nearly over.
+    const soon = new Date(to.now + renewalMs)
+    yield* sql`update channel_subscriptions set expires_at = least(expires_at, ${soon}) where id = ${id}`
+  }
+  yield* makeDue(to, what === "missed")
+  yield* counted(to, { notifications_received: 1 })
+})
+
+/** Counts of a genuine notification; the latency only where the provider says when it happened. */
+const acceptedCounts = ({ now }: To, occurredAt: number | null, isRepeated: boolean): Counts => ({
+  notifications_received: 1,
+  notifications_accepted: 1,
+  ...(isRepeated ? { notifications_duplicate: 1 } : {}),
+  ...(occurredAt === null
+    ? {}
+    : {
+        notification_latency_ms: Math.round(Math.min(Math.max(0, now - occurredAt), dayMs)),
+        notification_latency_samples: 1
+      })
+})
+
+/** Notes that a genuine notification has come. The number of the last message only grows, because messages may overtake each other. */
+const noticed = Effect.fnUntraced(function* (to: To, messageNumber: number | null) {
+  const sql = yield* SqlClient.SqlClient
+  const message = messageNumber === null ? null : BigInt(messageNumber)
+  yield* sql`
+    update channel_subscriptions set last_notification_at = greatest(last_notification_at, ${new Date(to.now)}),
+      last_message_number = greatest(last_message_number, ${message}::int8)
+    where id = ${to.called.id}`
+  if (to.last_notification_at !== null) return
+  yield* event(to, { kind: "first_notification", severity: "info", message: "The first notification has come" })
+})
+
+/** The channel's actor has something to do. By the version, a commit of the actor that began earlier looks again. */
+const makeDue = Effect.fnUntraced(function* ({ called: { source_id }, now }: To, isDirty: boolean) {
+  const sql = yield* SqlClient.SqlClient
+  const at = new Date(now)
+  yield* sql`
+    update channels set due_at = least(due_at, ${at}), version = version + 1, updated_at = ${at},
+      dirty_at = case when ${isDirty} then ${at} else dirty_at end
+    where source_id = ${source_id}`
+})
+
+/**
+ * Notes that a message was refused: one event a minute with the number of messages, because whoever knows the URL can send as many as
+ * they like.
+ */
+const refused = Effect.fnUntraced(function* (
+  to: To,
+  kind: "notification_rejected" | "handshake_rejected",
+  reason: string
+) {
+  const sql = yield* SqlClient.SqlClient
+  const { id, source_id } = to.called
+  const added = yield* sql`
+    update channel_events set details = json_build_object('count', (details->>'count')::int8 + 1)
+    where id = (
+      select id from channel_events
+      where source_id = ${source_id} and kind = ${kind} and subscription_id = ${id}
+        and created_at > ${new Date(to.now - minuteMs)}
+      order by id desc limit 1
+    ) returning 1`
+  if (added.length > 0) return
+  yield* event(to, { kind, severity: "warning", message: reason, details: { count: 1 } })
+})

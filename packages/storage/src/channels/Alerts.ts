@@ -1,0 +1,80 @@
+import { Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { AlertCode } from "@tidegate/channels/machine/Facts"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { channelEvent } from "./ChannelEvents.ts"
+import * as Columns from "../journal/Columns.ts"
+
+/** The time (ms) for which a resolved alert is kept. */
+const keptMs = 90 * 86_400_000
+
+interface OfSource {
+  readonly team_id: string
+  readonly source_id: string
+}
+
+/**
+ * Opens an alert, or counts one more occurrence of the one that is active. Returns whether it was opened. To be called in a
+ * transaction. The delivery of alerts decides from `notify_at` what is sent.
+ */
+export const raiseAlert = Effect.fnUntraced(function* (
+  { code, message, source_id, team_id }: OfSource & { readonly code: AlertCode; readonly message: string },
+  now: number
+): Effect.fn.Return<boolean, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const at = new Date(now)
+  const id = newId(prefixes.channelAlert, now)
+  const [row] = yield* sql<{ id: string }>`
+    insert into channel_alerts (id, team_id, source_id, code, status, message, occurrences, first_seen_at, last_seen_at, notify_at)
+    values (${id}, ${team_id}, ${source_id}, ${code}, 'active', ${message}, 1, ${at}, ${at}, ${at})
+    on conflict (source_id, code) where status = 'active'
+    do update set occurrences = channel_alerts.occurrences + 1, last_seen_at = ${at}, message = excluded.message
+    returning id`
+  const isOpened = row?.id === id
+  if (isOpened) {
+    yield* channelEvent(
+      {
+        team_id,
+        source_id,
+        kind: "alert_opened",
+        severity: "error",
+        message,
+        error_code: code,
+        subscription_id: null,
+        details: { alert_id: id }
+      },
+      now
+    )
+  }
+  return isOpened
+})
+
+/** Resolves the active alerts with these codes. To be called in a transaction. */
+export const resolveAlerts = Effect.fnUntraced(function* (
+  { codes, source_id, team_id }: OfSource & { readonly codes: ReadonlyArray<AlertCode> },
+  now: number
+): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient> {
+  if (codes.length === 0) return
+  const sql = yield* SqlClient.SqlClient
+  const at = new Date(now)
+  const resolved = yield* sql<{ id: string; code: string; message: string }>`
+    update channel_alerts
+    set status = 'resolved', resolved_at = ${at}, notify_at = ${at}, expires_at = ${new Date(now + keptMs)}
+    where team_id = ${team_id} and source_id = ${source_id} and code = any(${Columns.text(codes)}) and status = 'active'
+    returning id, code, message`
+  for (const { code, id, message } of resolved) {
+    yield* channelEvent(
+      {
+        team_id,
+        source_id,
+        kind: "alert_resolved",
+        severity: "info",
+        message: `Resolved: ${message}`,
+        error_code: code,
+        subscription_id: null,
+        details: { alert_id: id }
+      },
+      now
+    )
+  }
+})

@@ -14,6 +14,7 @@ import * as AttemptHandlers from "./attempts/AttemptHandlers.ts"
 import * as AuthHandlers from "./auth/AuthHandlers.ts"
 import * as Authorization from "./handlers/Authorization.ts"
 import type { Stores } from "./handlers/Calls.ts"
+import * as ChannelHandlers from "./channels/ChannelHandlers.ts"
 import * as ConnectionHandlers from "./connections/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./destinations/DestinationHandlers.ts"
 import * as EventHandlers from "./events/EventHandlers.ts"
@@ -80,6 +81,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
 ).pipe(
   Layer.provide([
     SourceHandlers.layer,
+    ChannelHandlers.layer,
     DestinationHandlers.layer,
     ConnectionHandlers.layer,
     TransformationHandlers.layer,

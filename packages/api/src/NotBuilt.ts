@@ -10,17 +10,8 @@ export const notBuilt: ReadonlyArray<string> = [
   "POST /provider-accounts/oauth/start",
   "POST /provider-accounts/oauth/callback",
   "POST /provider-accounts/credentials/connect",
-  "GET /sources/channels",
-  "POST /sources/channels/bulk",
   "GET /sources/channel-alerts",
-  "GET /sources/channel-metrics",
-  "GET,PATCH,PUT /sources/channel-settings",
-  "POST /sources/{}/channel-retry",
-  "GET /sources/{}/channel-events",
-  "PATCH,PUT /sources/{}/delivery",
-  "POST /sources/{}/run",
-  "GET /sources/{}/runs",
-  "GET /sources/{}/activity"
+  "GET,PATCH,PUT /sources/channel-settings"
 ]
 
 const patterns = notBuilt.map((route) => {

@@ -178,7 +178,7 @@ const runReasons = ["schedule", "manual", "notification", "restore"] as const
 export const ScheduledRun = Schema.Struct({
   id: Schema.String,
   source_id: Schema.String,
-  status: Schema.Literals(["scheduled", "running"]),
+  status: Schema.Literal("scheduled"),
   reason: Schema.Literal("manual"),
   scheduled_at: Timestamp
 }).annotate({ identifier: "ScheduledSourceRun" })

@@ -2,6 +2,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { ActionsApi } from "../actions/ActionsApi.ts"
 import { AttemptsApi } from "../attempts/AttemptsApi.ts"
 import { AuthApi } from "../auth/AuthApi.ts"
+import { ChannelsApi } from "../channels/ChannelsApi.ts"
 import { ConnectionsApi } from "../connections/ConnectionsApi.ts"
 import { DestinationsApi } from "../destinations/DestinationsApi.ts"
 import { completeDocument } from "./OpenApiDocument.ts"
@@ -29,6 +30,7 @@ import { WorkflowTestsApi } from "../workflow-tests/WorkflowTestsApi.ts"
 export class Api extends HttpApi.make("tidegate")
   .add(
     SourcesApi,
+    ChannelsApi,
     DestinationsApi,
     ConnectionsApi,
     TransformationsApi,

@@ -32,11 +32,13 @@ const deliveryInvalid = <A>(result: Result.Result<A, FieldErrors>): Result.Resul
     return fail("DELIVERY_INVALID", message, data)
   })
 
-/** Members of the body that are no part of it are those of a source's record, which may be sent back. */
-const atLeastOne = (body: typeof Delivery.Type): Result.Result<typeof Delivery.Type, FieldErrors> =>
-  Object.keys(body).length > 0
-    ? Result.succeed(body)
-    : fieldError("body", `must have at least one of ${Object.keys(Delivery.fields).join(", ")}`)
+/** Other members of the body are those of a source's record, which may be sent back. */
+const judge = (input: Members): Result.Result<typeof Delivery.Type, FieldErrors> => {
+  const names = Object.keys(Delivery.fields)
+  return names.some((name) => name in input)
+    ? judgeBody(Delivery, input, Result.succeed)
+    : fieldError("body", `must have at least one of ${names.join(", ")}`)
+}
 
 const withMode = (
   { definition_key, provider_key }: ProviderSettings,
@@ -52,7 +54,7 @@ const withMode = (
 export const changeDelivery =
   (input: Members, source_id: string) =>
   (stored: SourceFields): Result.Result<SourceChange, GatewayError> =>
-    Result.flatMap(deliveryInvalid(judgeBody(Delivery, input, atLeastOne)), (written) => {
+    Result.flatMap(deliveryInvalid(judge(input)), (written) => {
       const { provider } = stored.config
       const definition_key = provider === undefined ? undefined : withMode(provider, written.delivery_mode)
       if (provider === undefined || definition_key === undefined) {

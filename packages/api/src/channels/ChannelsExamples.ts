@@ -8,7 +8,7 @@ const renewed = "2026-01-08T00:00:00.000Z"
 const fallback = {
   auto_fallback: true,
   active: false,
-  definition_key: "entry.published_polling",
+  definition_key: "entry.added_polling",
   schedule: { interval_minutes: 15 },
   max_failures: 3,
   consecutive_failures: 0,
@@ -46,7 +46,7 @@ export const channelSource = {
   source_id: ids.itemSource,
   name: "blog",
   provider_key: "websub",
-  definition_key: "entry.published",
+  definition_key: "entry.added",
   status: "enabled",
   delivery_mode: "instant",
   channel
@@ -68,9 +68,9 @@ export const polling = {
     auth: {},
     provider: {
       provider_key: "websub",
-      definition_key: "entry.published_polling",
+      definition_key: "entry.added_polling",
       provider_account_id: null,
-      inputs: { url: "https://blog.example.com/feed" },
+      inputs: { url: "https://blog.example.com/feed", require_sha256: false },
       schedule: { interval_minutes: 15 },
       auto_fallback: true,
       max_failures: 3,
@@ -78,7 +78,7 @@ export const polling = {
     }
   },
   provider_key: "websub",
-  definition_key: "entry.published_polling",
+  definition_key: "entry.added_polling",
   delivery_mode: "polling",
   schedule: { interval_minutes: 15 },
   provider_account_id: null,

@@ -11,7 +11,7 @@ import { didYouMean } from "@tidegate/model/NearestName"
 import { deliveryDefaults, type ProviderSettings } from "@tidegate/model/ProviderSource"
 import { describedAs } from "../DescribedAs.ts"
 import { every, fieldError, type FieldErrors, isObject, judgeBody, type Members } from "../Input.ts"
-import { setting, text } from "../Members.ts"
+import { optional, text } from "../Members.ts"
 
 /** `config.provider`: how a source of type PROVIDER gets its items, as it is written, and what it results in. */
 
@@ -30,49 +30,52 @@ const whole = (minimum: number, maximum: number) => {
 
 const object = "must be an object or null"
 
+/** A setting that may be absent or null: then it has its default. */
+const setting = <S extends Schema.Top>(schema: S, message: string) =>
+  optional(Schema.NullOr(schema).annotate({ message }))
+
+const number = (minimum: number, maximum: number, about: { readonly description: string; readonly default: number }) =>
+  setting(whole(minimum, maximum).annotate(about), `must be a whole number from ${minimum} to ${maximum}`)
+
 /** How a source's items are delivered, apart from the mode. */
 export const deliveryMembers = {
   schedule: setting(
     Schema.Struct({
-      interval_minutes: setting(
-        whole(1, 1440).annotate({ description: "Minutes between two polls", default: deliveryDefaults.interval_minutes })
-      )
-    })
-  ).annotate({ message: object, description: "When it polls. An instant source polls by it while polling stands in" }),
+      interval_minutes: number(1, 1440, {
+        description: "Minutes between two polls",
+        default: deliveryDefaults.interval_minutes
+      })
+    }).annotate({ description: "When it polls. An instant source polls by it while polling stands in" }),
+    object
+  ),
   auto_fallback: setting(
     Schema.Boolean.annotate({
-      message: "must be true, false or null",
       description: "Whether polling stands in while instant delivery fails",
       default: deliveryDefaults.auto_fallback
-    })
+    }),
+    "must be true, false or null"
   ),
-  max_failures: setting(
-    whole(1, 20).annotate({
-      description: "Failures in a row after which polling stands in",
-      default: deliveryDefaults.max_failures
-    })
-  ),
-  restore_after_minutes: setting(
-    whole(1, 1440).annotate({
-      description: "Minutes until instant delivery is tried again; they double after each failure, up to a day",
-      default: deliveryDefaults.restore_after_minutes
-    })
-  )
+  max_failures: number(1, 20, {
+    description: "Failures in a row after which polling stands in",
+    default: deliveryDefaults.max_failures
+  }),
+  restore_after_minutes: number(1, 1440, {
+    description: "Minutes until instant delivery is tried again; they double after each failure, up to a day",
+    default: deliveryDefaults.restore_after_minutes
+  })
 }
 
+const name = (description: string) => setting(text.annotate({ description }), "must be a string")
+
 const members = {
-  provider_key: setting(text.annotate({ description: "A provider of GET /source-providers; it cannot be changed" })),
-  definition_key: setting(
-    text.annotate({ description: "A definition of the provider: it selects what triggers, and the delivery mode" })
-  ),
-  provider_account_id: setting(
-    text.annotate({ description: "An account at the provider. Required if the provider has accounts" })
-  ),
+  provider_key: name("A provider of GET /source-providers; it cannot be changed"),
+  definition_key: name("A definition of the provider: it selects what triggers, and the delivery mode"),
+  provider_account_id: name("An account at the provider. Required if the provider has accounts"),
   inputs: setting(
     Schema.JsonObject.annotate({
-      message: "must be an object",
       description: "The inputs of the definition's config_schema; they are replaced as a whole"
-    })
+    }),
+    object
   ),
   ...deliveryMembers
 }

@@ -7,9 +7,8 @@ import { call, layer as server } from "./ControlServer.ts"
 layer(server, { excludeTestServices: true })("Routes that are not built yet", (it) => {
   for (const [method, path] of [
     ["GET", "/sources/channel-alerts"],
-    ["GET", "/sources/channels"],
-    ["POST", "/sources/src_1/channel-retry"],
-    ["GET", "/Sources/Channel-Metrics/"],
+    ["PATCH", "/sources/channel-settings"],
+    ["GET", "/Sources/Channel-Settings/"],
     ["HEAD", "/provider-accounts"]
   ] as const) {
     it.effect(`Route ${method} ${path} answers that it is not built yet`, () =>

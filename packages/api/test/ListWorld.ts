@@ -179,6 +179,9 @@ const make = Effect.fnUntraced(function* (
       values (${newId(prefixes.sourceRun, from + place)}, ${team}, ${itemSource}, ${place % 3 === 0 ? "failed" : "succeeded"},
         'schedule', 10, ${place % 2}, now(), now() + interval '1 day')`
   }
+  yield* sql`insert into provider_accounts (id, team_id, provider_key, name, connection, base_url, created_at, updated_at)
+    select 'pac_' || substr(id, 5), team_id, 'git_host', id, 'api_key', 'https://api.example.com', created_at, created_at
+    from (select * from requests where team_id = ${team} order by id limit 14) r`
   return {
     ...history,
     itemSource,

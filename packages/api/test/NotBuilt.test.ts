@@ -9,7 +9,7 @@ layer(server, { excludeTestServices: true })("Routes that are not built yet", (i
     ["GET", "/sources/channel-alerts"],
     ["PATCH", "/sources/channel-settings"],
     ["GET", "/Sources/Channel-Settings/"],
-    ["HEAD", "/provider-accounts"]
+    ["HEAD", "/sources/channel-alerts"]
   ] as const) {
     it.effect(`Route ${method} ${path} answers that it is not built yet`, () =>
       Effect.gen(function* () {

@@ -7,6 +7,8 @@ import { hourMs, minuteMs, renewalAt } from "./Times.ts"
 
 /** Failures in a row after which an alert opens. */
 const alertAfter = 3
+/** So often the same subscription is refused, before another one is created. */
+const maxRefusals = 3
 /** A renewal is not tried more often than this (ms), however close the end is. */
 const soonestMs = 5_000
 /** The wait after a subscription that was ended soon after it began (ms). */
@@ -72,25 +74,29 @@ export const renewalFailed = (draft: Draft, row: ChannelSubscription, error: Fai
   else if (tooMany(draft, renewal)) activateFallback(draft, "renewal_failed")
 }
 
-/** A subscription could not be created. The same row is tried again, unless it may exist at the provider and is refused now. */
+/**
+ * A subscription could not be created. The same row is tried again, unless it may exist at the provider, which is why it could be
+ * refused: an answer was lost, or a process ended before it stored the answer. Then it is stopped, and another one is created.
+ */
 export const provisionFailed = (draft: Draft, row: ChannelSubscription, error: Failure): void => {
   const isAnswered = error.status !== null && error.status < 500
-  const isAbandoned = isAnswered && draft.memory(row.id)?.unsure === true
-  draft.remember(row.id, { handshake_since: null, unsure: !isAnswered })
+  const { refusals = 0, unsure = false } = draft.memory(row.id) ?? {}
+  const isAbandoned = isAnswered && (unsure || refusals + 1 >= maxRefusals)
+  draft.remember(row.id, { handshake_since: null, unsure: !isAnswered, refusals: refusals + 1 })
   draft.change(row.id, {
     last_error: error.message,
     ...(isAbandoned ? { state: "failed", stop_at: row.stop_at ?? draft.now } : { state: "requested" })
   })
+  draft.note("provision_failed", "error", error.message, { error_code: error.code, subscription_id: row.id })
   notProvisioned(draft, row, error)
 }
 
-/** A target has got no subscription. */
+/** A target has got no subscription; the event of it is written. */
 export const notProvisioned = (draft: Draft, row: ChannelSubscription, error: Failure): void => {
   const failures = failedAgain(draft.failures(row.target), error, draft.now)
   draft.setFailures(row.target, failures)
   draft.set({ last_error: error.message })
   draft.count("provision_failures")
-  draft.note("provision_failed", "error", error.message, { error_code: error.code, subscription_id: row.id })
 
   const replaced = draft.active(row.target)
   if (replaced !== undefined && draft.memory(replaced.id)?.silent === false) {
@@ -144,7 +150,7 @@ export const tooShort: Failure = {
   retryAfterMs: null
 }
 
-/** The provider has denied the subscription by a message. */
+/** The provider has denied the subscription by a message, whose event the callback has written. */
 export const denied: Failure = {
   code: "SUBSCRIPTION_DENIED",
   message: "The provider has denied the subscription",

@@ -123,7 +123,7 @@ const timers = (draft: Draft): ReadonlyArray<number> => {
     const memory = draft.memory(row.id)
     if (memory === undefined) continue
     times.push(row.expires_at)
-    if (row.expires_at === null && row.stop_at !== null) times.push(row.stop_at + stopTriedMs)
+    if (draft.channel.deleted && row.stop_at !== null) times.push(row.stop_at + stopTriedMs)
     if (row.state === "verifying" && row.stop_at === null) times.push((memory.handshake_since ?? 0) + handshakeMs)
     if (memory.renewing !== null) times.push(memory.renewing.since + handshakeMs)
   }

@@ -9,6 +9,8 @@ import { handshakeMs, hourMs, minuteMs, renewalAt, safetyMs, stopTriedMs } from 
 
 /** Failed first polls after which subscriptions are created although no poll has succeeded. */
 const primingTries = 3
+/** How often the stop of a subscription that never expires is tried, most times once an hour: for a week. */
+const stopTries = 170
 
 export const settle = (draft: Draft, freshId: string): void => {
   adopt(draft)
@@ -30,6 +32,7 @@ const noMemory: SubscriptionState = {
   basis: "",
   handshake_since: null,
   unsure: true,
+  refusals: 0,
   was_active: true,
   renewal: noFailures,
   renewing: null,
@@ -164,9 +167,9 @@ const followSubscription = (draft: Draft, row: ChannelSubscription): void => {
   // The provider has ended it by a message, or its account was revoked.
   if (hasEnded(row)) {
     draft.end(row.id, {})
-    if (!isNeeded || row.state !== "revoked") return
-    if (memory.was_active) revoked(draft, row)
-    else notProvisioned(draft, row, denied)
+    if (!isNeeded || draft.active(row.target) !== undefined) return
+    if (row.state === "revoked") revoked(draft, row)
+    if (row.state === "failed") notProvisioned(draft, row, denied)
     return
   }
 
@@ -241,9 +244,10 @@ const stopSuperfluous = (draft: Draft): void => {
 
     const { stop_at = null } = draft.subscription(row.id) ?? {}
     if (stop_at === null) continue
-    const isGivenUp = row.expires_at === null && draft.now >= stop_at + stopTriedMs
-    // A deleted source of a provider that this version does not know can do no more.
-    const isHelpless = draft.channel.deleted && draft.channel.definition === null
+    const isGivenUp = row.expires_at === null && memory.stop.failures >= stopTries
+    // The account of a deleted source may never come back, and its provider may be unknown to this version.
+    const isHelpless =
+      draft.channel.deleted && (draft.channel.definition === null || draft.now >= stop_at + stopTriedMs)
     if (isGivenUp || isHelpless || isOrphaned(draft, row)) {
       draft.end(row.id, endOf(draft, row))
       draft.note("stop_failed", "warning", "The subscription could not be stopped, and is left to the provider", {

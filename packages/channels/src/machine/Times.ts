@@ -10,7 +10,7 @@ export const dayMs = 86_400_000
 export const handshakeMs = minuteMs
 /** A poll without a notification is this much after the last one: notifications are not fully reliable. */
 export const safetyMs = 6 * hourMs
-/** How long the stop of a subscription that never expires is tried. */
+/** How long the subscriptions of a deleted source are tried to be stopped. */
 export const stopTriedMs = 7 * dayMs
 /** How long an ended subscription is remembered. */
 export const forgottenAfterMs = 30 * dayMs

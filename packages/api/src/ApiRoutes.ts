@@ -17,6 +17,7 @@ import * as AuthHandlers from "./auth/AuthHandlers.ts"
 import * as Authorization from "./handlers/Authorization.ts"
 import type { Stores } from "./handlers/Calls.ts"
 import * as ChannelAlertHandlers from "./channel-alerts/ChannelAlertHandlers.ts"
+import * as ChannelHandlers from "./channels/ChannelHandlers.ts"
 import * as ConnectionHandlers from "./connections/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./destinations/DestinationHandlers.ts"
 import * as EventHandlers from "./events/EventHandlers.ts"
@@ -86,6 +87,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
   Layer.provide([
     ChannelAlertHandlers.layer,
     SourceHandlers.layer,
+    ChannelHandlers.layer,
     DestinationHandlers.layer,
     ConnectionHandlers.layer,
     TransformationHandlers.layer,

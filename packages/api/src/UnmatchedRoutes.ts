@@ -11,7 +11,6 @@ import { AnyOrigin } from "./contract/Authorization.ts"
 import { refusedCondition, tagRead } from "./Conditional.ts"
 import { CorsOrigins, crossOrigin, type Openness } from "./CrossOrigin.ts"
 import { fieldFaults } from "./FieldFaults.ts"
-import { isNotBuilt } from "./NotBuilt.ts"
 import { judgeNoBody } from "./handlers/JsonBody.ts"
 import { Handling, handlingOf, judgeQuery } from "./strict/Handling.ts"
 
@@ -152,11 +151,6 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
                   "the call leads back to the gateway too often: it has come of one that was made here"
                 )
               )
-            )
-          }
-          if (isNotBuilt(request.method, path)) {
-            return answer(
-              respond(fail("ROUTE_NOT_FOUND", `${request.method} ${path} is not built yet`, { built: false }))
             )
           }
           const refused = refusedCondition(request)

@@ -278,7 +278,7 @@ layer(Worlds.layer, { excludeTestServices: true })("Every list", (it) => {
           taken.push(row)
           // What one request became has its time.
           const at = path.startsWith("/requests/{id}") ? Date.parse(body.models.at(-1).created_at) : Date.now()
-          const id = newId(`${last.slice(0, 3)}_`, at)
+          const id = newId(`${last.slice(0, last.indexOf("_"))}_`, at)
           yield* put({ ...row, id, attempt_number: 100 + added.length, token_hash: id, ...first?.(id, new Date()) })
           added.push(id)
         }

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { Schedule } from "./Channel.ts"
 
 /** The type of sources whose requests are items of a provider. */
 export const providerType = "PROVIDER"
@@ -11,7 +12,7 @@ export const ProviderSettings = Schema.Struct({
   provider_account_id: Schema.NullOr(Schema.String),
   /** The trigger's inputs, complete. */
   inputs: Schema.JsonObject,
-  schedule: Schema.Struct({ interval_minutes: Schema.Int }),
+  schedule: Schedule,
   /** Whether polling takes over when instant delivery fails. */
   auto_fallback: Schema.Boolean,
   /** Failures in a row before it does. */

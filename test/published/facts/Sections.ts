@@ -5,7 +5,6 @@ import type { Section } from "./Facts.ts"
 import { filters } from "./Filters.ts"
 import { formatter } from "./Formatter.ts"
 import { metrics } from "./Metrics.ts"
-import { absent } from "./NotBuilt.ts"
 import { conventions, projectKeys, projectSecrets, sessions, teams } from "./People.ts"
 import { bins, ingressUrls, shares, streams } from "./Public.ts"
 import { providerAccounts } from "./ProviderAccounts.ts"
@@ -41,6 +40,5 @@ export const sections: ReadonlyArray<Section> = [
   actions,
   providerAccounts,
   workflowTrials,
-  formatter,
-  absent
+  formatter
 ]

@@ -3,6 +3,7 @@ import { ActionsApi } from "../actions/ActionsApi.ts"
 import { AttemptsApi } from "../attempts/AttemptsApi.ts"
 import { AuthApi } from "../auth/AuthApi.ts"
 import { ChannelAlertsApi } from "../channel-alerts/ChannelAlertsApi.ts"
+import { ChannelsApi } from "../channels/ChannelsApi.ts"
 import { ConnectionsApi } from "../connections/ConnectionsApi.ts"
 import { DestinationsApi } from "../destinations/DestinationsApi.ts"
 import { completeDocument } from "./OpenApiDocument.ts"
@@ -32,6 +33,7 @@ import { WorkflowTestsApi } from "../workflow-tests/WorkflowTestsApi.ts"
 export class Api extends HttpApi.make("tidegate")
   .add(
     SourcesApi,
+    ChannelsApi,
     DestinationsApi,
     ConnectionsApi,
     TransformationsApi,

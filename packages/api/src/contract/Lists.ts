@@ -141,6 +141,12 @@ const typed = { ...switchable, type: Parameters.text("Only this type") }
 
 export const sources = resourceList("sources", { filters: typed })
 
+const runs = { beside: shapes.plain, clamps: true, maxRows: 100, filters: {} }
+
+export const sourceRuns = list("source_runs", runs)
+
+export const sourceActivity = list("source_activity", runs)
+
 export const destinations = resourceList("destinations", { filters: typed })
 
 export const connections = resourceList("connections", {

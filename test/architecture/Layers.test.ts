@@ -118,6 +118,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "apps/gateway": [
     "api",
     "ingress",
+    "channels",
     "entities",
     "storage",
     "resources",

@@ -4,12 +4,6 @@
  * made no mistake.
  */
 export const notBuilt: ReadonlyArray<string> = [
-  "GET /source-providers",
-  "GET /provider-accounts",
-  "GET,DELETE /provider-accounts/{}",
-  "POST /provider-accounts/oauth/start",
-  "POST /provider-accounts/oauth/callback",
-  "POST /provider-accounts/credentials/connect",
   "GET /sources/channels",
   "POST /sources/channels/bulk",
   "GET /sources/channel-alerts",

@@ -25,7 +25,7 @@ const declared = Object.keys(document.paths).filter((path) => {
   const schema = document.paths[path].get?.responses["200"]?.content?.["application/json"]?.schema
   // The catalog is the same for everybody, and whole.
   return (
-    !path.startsWith("/metrics/") && path !== "/action-providers" && resolved(schema)?.properties?.models !== undefined
+    !path.startsWith("/metrics/") && !path.endsWith("-providers") && resolved(schema)?.properties?.models !== undefined
   )
 })
 

@@ -346,6 +346,16 @@ export const lists: ReadonlyArray<List> = [
     envelope: every
   },
   {
+    path: "/provider-accounts",
+    table: "provider_accounts",
+    filters: {},
+    orders: [],
+    dir: false,
+    most: 255,
+    cursors: "onward",
+    envelope: every
+  },
+  {
     path: "/request-fixtures/{id}/targets",
     id: ({ fixture }) => fixture,
     filters: {},

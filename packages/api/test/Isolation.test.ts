@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto"
 import { Effect, Layer } from "effect"
 import { OpenApi } from "effect/http-api"
 import { SqlClient } from "effect/sql"
+import { KnownProviders } from "@tidegate/channels/KnownProviders"
 import { newId } from "@tidegate/model/Ids"
 import { type Permission, type Scope, scopesFor } from "@tidegate/model/Permission"
 import { createOperation } from "@tidegate/storage/bulk/BulkOperations"
@@ -99,6 +100,8 @@ const world = Layer.effectDiscard(
       null
     )
     yield* sql`update project_api_keys set id = ${foreignKey}, lookup = 'far0000f' where team_id = ${other}`
+    yield* sql`insert into provider_accounts (id, team_id, provider_key, name, connection, base_url, created_at, updated_at)
+      values (${foreign("pac")}, ${other}, 'far0000', 'far0000', 'api_key', 'https://far0000.example.com', now(), now())`
     yield* sql`insert into users (id, issuer, subject, email, email_verified, name, created_at, updated_at)
       values (${foreign("usr")}, 'https://issuer.test', 'far', 'far0000@example.com', true, 'far0000', now(), now())`
     yield* sql`insert into memberships values (${other}, ${foreign("usr")}, 'owner', now())`
@@ -112,6 +115,8 @@ const world = Layer.effectDiscard(
       Effect.map(SignInSettings, (settings) => ({ ...settings, siteAdmins: new Set([admin]) }))
     )
   ),
+  // No call of an example leaves the process.
+  Layer.provide(Layer.succeed(KnownProviders, [])),
   Layer.provide(Layer.succeed(RateLimits, { perKey: 0, failedPerAddress: 1_000_000 })),
   Layer.orDie
 )
@@ -119,7 +124,7 @@ const world = Layer.effectDiscard(
 /** The ids of the other team's things, by their prefix. Of what is not there, one that nobody has. */
 const foreign = (prefix: string): string => {
   const { action, connection, destination, filter, source, transformation } = resourcesOf(other)
-  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch", "wfl", "wfr", "usr"]
+  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch", "wfl", "wfr", "usr", "pac"]
   const resources: Readonly<Record<string, string>> = {
     src: source,
     des: destination,

@@ -153,6 +153,9 @@ const make = Effect.fnUntraced(function* (
     select 'shr_' || substr(md5(id), 1, 24), team_id, id, id, now() + interval '1 day',
       case when row_number() over (order by id) % 4 = 0 then now() end, now() + interval '8 days', created_at, created_at
     from (select * from requests where team_id = ${team} order by id limit 14) r`
+  yield* sql`insert into provider_accounts (id, team_id, provider_key, name, connection, base_url, created_at, updated_at)
+    select 'pac_' || substr(id, 5), team_id, 'git_host', id, 'api_key', 'https://api.example.com', created_at, created_at
+    from (select * from requests where team_id = ${team} order by id limit 14) r`
   return {
     ...history,
     transformation,

@@ -33,6 +33,20 @@ export const definitionOf = (providerKey: string, key: string): Definition | und
   return provider === undefined ? undefined : definitionsOf(provider).find((definition) => definition.key === key)
 }
 
+/** The origins that calls of these providers lead to, unless an account names another one. */
+export const providerOrigins = (providers: ReadonlyArray<SourceProvider>): ReadonlySet<string> =>
+  new Set(
+    providers.flatMap(({ account }) => {
+      if (account === null) return []
+      const { oauth2, origin } = account
+      const urls = [origin, ...(oauth2 === null ? [] : [oauth2.tokenUrl, oauth2.revocationUrl ?? origin])]
+      return urls.map((url) => new URL(url, origin).origin)
+    })
+  )
+
+/** What the two definitions of a trigger have in common. */
+export const pairKeyOf = (provider: SourceProvider, trigger: Trigger): string => `${provider.key}.${trigger.key}`
+
 /** The definition of the same trigger with the other mode; undefined: the trigger has only one way. */
 export const pairOf = ({ key, provider, trigger }: Definition): Definition | undefined =>
   definitionsOf(provider).find((other) => other.trigger === trigger && other.key !== key)

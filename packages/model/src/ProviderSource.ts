@@ -26,8 +26,8 @@ export const deliveryDefaults = { interval_minutes: 5, auto_fallback: true, max_
 export type AccountState = "active" | "expired" | "error" | "revoked"
 
 /**
- * The state of an account from its row. `failed_at`: since when the provider has refused its credentials. `revoked_at` holds for ever,
- * and so does `disabled_at` until it is connected again.
+ * The state of an account from its row. `failed_at`: since when the provider has refused its credentials. `disabled_at` without
+ * `revoked_at`: a revocation is under way. Both hold until the account is connected again.
  */
 export const accountStateOf = (row: {
   readonly disabled_at: Date | null

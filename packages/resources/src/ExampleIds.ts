@@ -10,6 +10,7 @@ export const ids = {
   connection: "web_01kak1x7p8e5z1h4g9f7d6c8jk",
   transformation: "trs_01kak1y3q2f6a2j5h0g8e7d9km",
   filter: "flt_01kak1z4r5g7b3k6j1h9f8e0mn",
+  providerAccount: "pac_01kak1zb17j9d5n8m3k1h0g2pq",
   action: "act_01kak1z6s6h8c4m7k2j0g9f1np",
   request: "req_01kak203r6g7b3k6j1h9f8e0mn",
   event: "evt_01kak203r6h8c4m7k2j0g9f1np",

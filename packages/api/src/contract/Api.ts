@@ -13,9 +13,11 @@ import { IgnoredEventsApi } from "../ignored-events/IgnoredEventsApi.ts"
 import { MetricsApi } from "../metrics/MetricsApi.ts"
 import { ProjectKeysApi } from "../project-keys/ProjectKeysApi.ts"
 import { ProjectSecretsApi } from "../project-secrets/ProjectSecretsApi.ts"
+import { ProviderAccountsApi } from "../provider-accounts/ProviderAccountsApi.ts"
 import { PublicBinsApi } from "../public-bins/PublicBinsApi.ts"
 import { RequestsApi } from "../requests/RequestsApi.ts"
 import { SharesApi } from "../shares/SharesApi.ts"
+import { SourceProvidersApi } from "../source-providers/SourceProvidersApi.ts"
 import { SourcesApi } from "../sources/SourcesApi.ts"
 import { StreamsApi } from "../streams/StreamsApi.ts"
 import { TeamsApi } from "../teams/TeamsApi.ts"
@@ -38,6 +40,8 @@ export class Api extends HttpApi.make("tidegate")
     WorkflowTemplatesApi,
     FiltersApi,
     ActionsApi,
+    SourceProvidersApi,
+    ProviderAccountsApi,
     RequestsApi,
     EventsApi,
     IgnoredEventsApi,

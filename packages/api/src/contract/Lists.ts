@@ -281,6 +281,8 @@ export const fixtures = list("fixtures", {
   filters: { ...Parameters.search, source_id: Parameters.values("Only fixtures of these sources") }
 })
 
+export const providerAccounts = list("provider_accounts", { beside: shapes.plain, filters: {} })
+
 export const shares = list("shares", {
   beside: shapes.plain,
   filters: {

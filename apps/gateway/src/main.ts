@@ -17,6 +17,7 @@ import * as IngressLayers from "@tidegate/ingress/IngressLayers"
 import { wireServer } from "@tidegate/ingress/wire/WireServer"
 import { Egress } from "@tidegate/egress/Egress"
 import * as Actors from "@tidegate/entities/Actors"
+import { MailServer } from "@tidegate/entities/Alerts/MailServer"
 import { CallsAtOnce, Room, RunRoom } from "@tidegate/entities/Workflow/RunRoom"
 import * as Cluster from "@tidegate/entities/Cluster"
 import { loopKeysOf, Loops, makeLoops } from "@tidegate/entities/Loops"
@@ -82,12 +83,13 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, c
     Layer.provideMerge(database(settings, url, keys))
   )
 
-const actors = ({ apiOrigins, retention, senderDomains, workflowConcurrency }: Settings) =>
+const actors = ({ apiOrigins, mail, retention, senderDomains, workflowConcurrency }: Settings) =>
   Layer.provide(
     Actors.layer(bounds, retention),
     Layer.mergeAll(
       Layer.succeed(ApiOrigins, (origin) => apiOrigins.get(origin) ?? origin),
       Layer.succeed(SenderDomains, senderDomains),
+      MailServer.layer(mail),
       Layer.succeed(CallsAtOnce, workflowConcurrency),
       Layer.sync(Room, () => new RunRoom(runBytes())),
       PostgresServers.layer()

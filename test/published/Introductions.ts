@@ -12,6 +12,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "A stored filter is a set of conditions with a name. Rules of connections link it, and a call tests it. Guide: [stored filters](../filters.md).",
   Actions:
     "A saved action is an action that steps of workflows call, saved with its credentials. The catalog lists the available actions. Guides: [actions](../actions.md), [all actions](../action-reference.md).",
+  "Channel alerts":
+    "An alert says what is wrong with the channel of a provider source. The settings say who is told of it, by e-mail and in a chat. Guide: [alerts](../alerts.md).",
   Workflows:
     "A workflow is a graph of steps. Each request of its source runs through it. Its **runs** show the result for each request, step by step. Guide: [workflows](../workflows.md).",
   Requests:

@@ -56,7 +56,8 @@ class Outside extends Context.Service<
           stream.on("end", () => {
             const code = mailAnswers.shift() ?? null
             if (code !== null) return done(Object.assign(new Error("not now"), { responseCode: code }))
-            void PostalMime.parse(Buffer.concat(parts)).then((mail) => {
+            const taken = async (): Promise<void> => {
+              const mail = await PostalMime.parse(Buffer.concat(parts))
               const header = (name: string) => mail.headers.find(({ key }) => key === name)?.value ?? ""
               letters.push({
                 to: session.envelope.rcptTo.map(({ address }) => address),
@@ -67,7 +68,8 @@ class Outside extends Context.Service<
                 text: mail.text ?? ""
               })
               done()
-            })
+            }
+            void taken()
           })
         }
       })

@@ -10,7 +10,7 @@ export const dayMs = 86_400_000
 export const handshakeMs = minuteMs
 /** A poll without a notification is this much after the last one: notifications are not fully reliable. */
 export const safetyMs = 6 * hourMs
-/** How long the stop of a subscription that never expires is tried. */
+/** How long the subscriptions of a deleted source are tried to be stopped. */
 export const stopTriedMs = 7 * dayMs
 /** How long an ended subscription is remembered. */
 export const forgottenAfterMs = 30 * dayMs
@@ -50,8 +50,9 @@ const jitter = 0.05
 
 /** From 0 to 1; the random characters at the end of the id decide. */
 const shareOf = (id: string): number => {
-  const last = [...id.slice(-4)].map((character) => Math.max(0, alphabet.indexOf(character)))
-  return last.reduce((sum, digit) => sum * 32 + digit, 0) / 32 ** 4
+  let share = 0
+  for (let at = id.length - 4; at < id.length; at++) share = share * 32 + Math.max(0, alphabet.indexOf(id.charAt(at)))
+  return share / 32 ** 4
 }
 
 /**

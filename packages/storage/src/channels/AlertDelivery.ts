@@ -82,7 +82,13 @@ const earlierOf = Effect.fnUntraced(function* ({ code, id, source_id }: DueAlert
   const rows = yield* sql<Omit<Earlier, "at" | "isOwn"> & { readonly alert_id: string; readonly created_at: Date }>`
     select transport, kind, status, alert_id, created_at from channel_alert_deliveries
     where source_id = ${source_id} and code = ${code} order by id desc limit ${mostEarlier}`
-  return rows.map(({ alert_id, created_at, ...row }) => ({ ...row, isOwn: alert_id === id, at: created_at.getTime() }))
+  return rows.map(({ alert_id, created_at, kind, status, transport }): Earlier => ({
+    transport,
+    kind,
+    status,
+    isOwn: alert_id === id,
+    at: created_at.getTime()
+  }))
 })
 
 /** What decides about the messages of one team. */
@@ -243,7 +249,7 @@ const completed = Effect.fnUntraced(function* (rows: ReadonlyArray<ClaimedRow>) 
   const sql = yield* SqlClient.SqlClient
   const [{ attempts, message_id, team_id, transport }] = rows as readonly [ClaimedRow]
   const ids = rows.map(({ alert_id }) => alert_id)
-  const alerts = yield* sql<Omit<ToldAlert, "kind" | "first_seen_at" | "resolved_at"> & Seen>`
+  const alerts = yield* sql<AlertRow>`
     select a.id, a.code, coalesce(s.name, a.source_id) as source_name, a.message, a.occurrences, a.first_seen_at, a.resolved_at
     from channel_alerts a left join sources s on s.id = a.source_id where a.id = any(${Columns.text(ids)})`
   const settings = yield* settingsOf(team_id)
@@ -261,9 +267,7 @@ const completed = Effect.fnUntraced(function* (rows: ReadonlyArray<ClaimedRow>) 
     deliveries: rows.map(({ id }) => id),
     alerts: rows.flatMap(({ alert_id, kind }) => {
       const alert = byId.get(alert_id)
-      if (alert === undefined) return []
-      const { first_seen_at, id: _, resolved_at, ...told } = alert
-      return [{ ...told, kind, first_seen_at: first_seen_at.getTime(), resolved_at: resolved_at?.getTime() ?? null }]
+      return alert === undefined ? [] : [toldAs(kind, alert)]
     }),
     to: transport === "email" ? yield* recipientsOf(team_id, settings) : url === null ? [] : [url],
     references: first.map((one) => one.message_id).toReversed()
@@ -271,11 +275,21 @@ const completed = Effect.fnUntraced(function* (rows: ReadonlyArray<ClaimedRow>) 
   return message
 })
 
-interface Seen {
+interface AlertRow extends Omit<ToldAlert, "kind" | "first_seen_at" | "resolved_at"> {
   readonly id: string
   readonly first_seen_at: Date
   readonly resolved_at: Date | null
 }
+
+const toldAs = (kind: MessageKind, alert: AlertRow): ToldAlert => ({
+  kind,
+  code: alert.code,
+  source_name: alert.source_name,
+  message: alert.message,
+  occurrences: alert.occurrences,
+  first_seen_at: alert.first_seen_at.getTime(),
+  resolved_at: alert.resolved_at?.getTime() ?? null
+})
 
 /** How sending a message has ended. `response_status`: of the chat, or the reply code of the mail server. */
 export type SendResult =

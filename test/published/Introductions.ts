@@ -16,6 +16,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "The catalog of the providers of sources: the account that each needs, and its definitions with their inputs and outputs.",
   "Provider accounts":
     "A provider account lets sources and actions call a provider in somebody's name. It is connected by a consent (OAuth 2) or by credentials. Guide: [provider accounts](../provider-accounts.md).",
+  "Channel alerts":
+    "An alert says what is wrong with the channel of a provider source. The settings say who is told of it, by e-mail and in a chat. Guide: [alerts](../alerts.md).",
   Workflows:
     "A workflow is a graph of steps. Each request of its source runs through it. Its **runs** show the result for each request, step by step. Guide: [workflows](../workflows.md).",
   Requests:

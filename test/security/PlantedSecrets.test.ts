@@ -141,6 +141,18 @@ it("Planted secrets are nowhere in answers, tables, exports, log and metrics aft
   }
   await call("GET", "/v1/sources")
 
+  // How the team is told of alerts: the chat's URL is its credential. A callback of a channel has its token in the URL.
+  const settings = "/v1/sources/channel-settings"
+  const chat = `https://127.0.0.1:9/hooks/${planted.plant("URL of the chat")}`
+  await call("PATCH", settings, { chat_enabled: true, chat_webhook_url: chat })
+  await call("GET", settings)
+  await call("PUT", settings, { chat_webhook_url: chat.replace("https:", "http:"), cooldown_minutes: 1 })
+  const callback = planted.add("token of a callback", randomBytes(22).toString("hex").slice(0, 43))
+  for (const method of ["GET", "POST", "PUT"] as const) {
+    const answer = await request(gateway.port, { method, path: `/channels/${callback}`, body: "{}" })
+    answers.push(`callback ${answer.status} ${JSON.stringify(answer.headers)} ${answer.body}`)
+  }
+
   // Actions of every provider, in every way that they authenticate.
   for (const { actions, auth, key: provider_key } of callingProviders) {
     for (const { fields, key: auth_mode } of auth) {

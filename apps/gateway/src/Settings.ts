@@ -1,5 +1,6 @@
 import { Config, Context, Effect, Option, Redacted, Result, Schema, SchemaIssue } from "effect"
 import { resolve } from "node:path"
+import type { MailSettings } from "@tidegate/entities/Alerts/MailServer"
 import { type LoopLimits, loopLimits } from "@tidegate/entities/Loops"
 import { CallsAtOnce } from "@tidegate/entities/Workflow/RunRoom"
 import { providerOrigins, sourceProviders } from "@tidegate/channels/SourceProviders"
@@ -53,6 +54,8 @@ export interface Settings {
   readonly signIn: SignIn
   /** Domains from which the service itself sends e-mail. */
   readonly senderDomains: ReadonlySet<string>
+  /** The mail server for alerts; null: there is none. */
+  readonly mail: MailSettings | null
   readonly retention: RetentionDefaults
 }
 
@@ -148,6 +151,40 @@ const domains = Effect.fnUntraced(function* (name: string, text: string) {
   return found
 })
 
+/** An address alone, without a name. */
+const mailAddress = /^[\x21-\x3b\x3d\x3f\x41-\x7e]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+$/
+
+/** Whether user name and password are percent-encoded correctly. */
+const isEncoded = ({ password, username }: URL): boolean =>
+  Result.isSuccess(Result.try(() => decodeURIComponent(username + password)))
+
+/** The mail server for alerts. The error contains no part of the URL, which may have a password. */
+const mailServer = Effect.fnUntraced(function* () {
+  const url = Option.getOrNull(yield* optional("SMTP_URL"))
+  const from = Option.getOrNull(yield* Config.option(Config.String("SMTP_FROM")))
+  if (url === null && from === null) return null
+  if (url === null || from === null)
+    return yield* new SettingsError({ message: "SMTP_URL and SMTP_FROM need each other" })
+  const parsed = URL.parse(Redacted.value(url))
+  const isBare = parsed !== null && /^\/?$/.test(parsed.pathname) && parsed.search === "" && parsed.hash === ""
+  if (
+    parsed === null ||
+    !/^smtps?:$/.test(parsed.protocol) ||
+    parsed.hostname === "" ||
+    !isBare ||
+    !isEncoded(parsed)
+  ) {
+    return yield* new SettingsError({
+      message:
+        "SMTP_URL must be a URL like smtp://user:password@mail.example.com:587 or smtps://mail.example.com, without a path"
+    })
+  }
+  if (!mailAddress.test(from)) {
+    return yield* new SettingsError({ message: "SMTP_FROM must be an e-mail address like alerts@example.com" })
+  }
+  return { url, from }
+})
+
 const optional = (name: string) => Config.option(Config.Redacted(name))
 
 export const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"])
@@ -219,6 +256,8 @@ export const settings = Effect.gen(function* () {
     "TIDEGATE_SENDER_DOMAINS",
     yield* Config.withDefault(Config.String("TIDEGATE_SENDER_DOMAINS"), "")
   )
+
+  const mail = yield* mailServer()
 
   const oidcIssuer = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_OIDC_ISSUER")))
   const oidcAudience = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_OIDC_AUDIENCE")))
@@ -293,6 +332,7 @@ export const settings = Effect.gen(function* () {
       issuer: oidcIssuer === null || oidcAudience === null ? null : { issuer: oidcIssuer, audience: oidcAudience }
     },
     senderDomains,
+    mail,
     retention: { payloadDays, recordDays }
   } satisfies Settings
 }).pipe(Effect.catchTag("ConfigError", (error) => Effect.fail(wrong(error))))

@@ -17,6 +17,7 @@ import * as IngressLayers from "@tidegate/ingress/IngressLayers"
 import { wireServer } from "@tidegate/ingress/wire/WireServer"
 import { Egress } from "@tidegate/egress/Egress"
 import * as Actors from "@tidegate/entities/Actors"
+import { MailServer } from "@tidegate/entities/Alerts/MailServer"
 import { CallsAtOnce, Room, RunRoom } from "@tidegate/entities/Workflow/RunRoom"
 import * as Cluster from "@tidegate/entities/Cluster"
 import { loopKeysOf, Loops, makeLoops } from "@tidegate/entities/Loops"
@@ -82,11 +83,12 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, c
     Layer.provideMerge(database(settings, url, keys))
   )
 
-const actors = ({ retention, senderDomains, workflowConcurrency }: Settings) =>
+const actors = ({ mail, retention, senderDomains, workflowConcurrency }: Settings) =>
   Layer.provide(
     Actors.layer(bounds, retention),
     Layer.mergeAll(
       Layer.succeed(SenderDomains, senderDomains),
+      MailServer.layer(mail),
       Layer.succeed(CallsAtOnce, workflowConcurrency),
       Layer.sync(Room, () => new RunRoom(runBytes())),
       PostgresServers.layer()

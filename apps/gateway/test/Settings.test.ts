@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Result } from "effect"
+import { ConfigProvider, Effect, Redacted, Result } from "effect"
 import { connectors, knownOrigins, settingsOf } from "@tidegate/connectors/Connectors"
 import type { Config } from "@tidegate/connectors/Settings"
 import { settings, SettingsError } from "../src/Settings.ts"
@@ -66,6 +66,31 @@ describe("Gateway settings", () => {
       expect([...senderDomains]).toEqual(["service.example", "mail.example"])
       for (const wrong of ["a@service.example", "https://service.example", "service", "a/b.example", "x.example:25"]) {
         expect(yield* refusal({ TIDEGATE_SENDER_DOMAINS: wrong })).toContain("must be domains")
+      }
+    })
+  )
+
+  it.effect("Settings SMTP_URL and SMTP_FROM name a mail server and a sender, and need each other", () =>
+    Effect.gen(function* () {
+      expect((yield* read({})).mail).toBeNull()
+      const url = "smtps://me:pass%40word@mail.example.com:465"
+      const { mail } = yield* read({ SMTP_URL: url, SMTP_FROM: "alerts@example.com" })
+      expect([Redacted.value(mail!.url), mail!.from]).toEqual([url, "alerts@example.com"])
+      expect(yield* refusal({ SMTP_URL: url })).toContain("need each other")
+      expect(yield* refusal({ SMTP_FROM: "alerts@example.com" })).toContain("need each other")
+      for (const wrong of [
+        "mail.example.com",
+        "http://mail.example.com",
+        "smtp://",
+        "smtp://u:pass-word@a/b",
+        "smtp://a?x=pass-word"
+      ]) {
+        const said = yield* refusal({ SMTP_URL: wrong, SMTP_FROM: "alerts@example.com" })
+        expect(said).toContain("SMTP_URL must be")
+        expect(said).not.toContain("pass-word")
+      }
+      for (const wrong of ["alerts", "Alerts <alerts@example.com>", "a@example.com, b@example.com", "a@b"]) {
+        expect(yield* refusal({ SMTP_URL: url, SMTP_FROM: wrong })).toContain("SMTP_FROM must be")
       }
     })
   )

@@ -29,8 +29,11 @@ const declared = Object.keys(document.paths).filter((path) => {
   )
 })
 
-const url = (list: List, world: World, ...query: ReadonlyArray<string>): string =>
-  `${list.path.replace("{id}", list.id?.(world) ?? "")}?${query.join("&")}`
+const url = (list: List, world: World, ...query: ReadonlyArray<string>): string => {
+  const { id, path, whole } = list
+  const isNarrowed = whole === undefined || query.some((one) => one.split("=")[0] === whole.split("=")[0])
+  return `${path.replace("{id}", id?.(world) ?? "")}?${[...(isNarrowed ? [] : [whole]), ...query].join("&")}`
+}
 
 const ids = (rows: ReadonlyArray<Row>): ReadonlyArray<unknown> => rows.map((row) => row["id"] ?? row["connection_id"])
 
@@ -241,7 +244,8 @@ layer(Worlds.layer, { excludeTestServices: true })("Every list", (it) => {
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { a } = yield* Worlds
-        const { first, table } = list
+        const { deletes, first, table } = list
+        const isDeleted = first === undefined || deletes === true
         if (table === undefined) throw new Error("a list with cursors says what table it reads")
         const before = ids(yield* all(list, a))
         const seen: Array<unknown> = []
@@ -253,7 +257,7 @@ layer(Worlds.layer, { excludeTestServices: true })("Every list", (it) => {
         const take = (id: string) =>
           Effect.map(
             sql.unsafe<{ row: object }>(
-              first === undefined
+              isDeleted
                 ? `delete from ${table} t where id = $1 returning to_jsonb(t) as row`
                 : `update ${table} t set deleted_at = now() where id = $1
                     returning to_jsonb(t) || '{"deleted_at":null}'::jsonb as row`,
@@ -262,7 +266,7 @@ layer(Worlds.layer, { excludeTestServices: true })("Every list", (it) => {
             ([found]) => found
           )
         const giveBack = (row: object) =>
-          first === undefined
+          isDeleted
             ? put(row)
             : sql.unsafe(`update ${table} set deleted_at = null where id = $1`, [(row as { readonly id: string }).id])
         const taken: Array<object> = []

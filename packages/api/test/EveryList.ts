@@ -17,6 +17,10 @@ export interface List {
   readonly table?: string
   /** What makes a row the first of the list, where its id does not. */
   readonly first?: (id: string, at: Date) => object
+  /** Whether its rows can be deleted, although their ids do not order them. */
+  readonly deletes?: true
+  /** What it takes to be whole: it is narrowed by default. */
+  readonly whole?: string
   readonly filters: Readonly<Record<string, Filter>>
   /** What it takes beside, and what narrows nothing. */
   readonly also?: ReadonlyArray<string>
@@ -338,7 +342,9 @@ export const lists: ReadonlyArray<List> = [
   {
     path: "/sources/channel-alerts",
     table: "channel_alerts",
-    first: (_, at) => ({ last_seen_at: at }),
+    first: (id, at) => ({ last_seen_at: at, source_id: id }),
+    deletes: true,
+    whole: "status=all",
     filters: { status: is("status", "active") },
     orders: [],
     dir: false,

@@ -177,8 +177,7 @@ describe("Decision about the messages of an alert", () => {
     let at: number | null = t0
     while (at !== null && at < t0 + 7 * 24 * hour) {
       const decision: ReturnType<typeof decideAlert> = decideAlert("active", sent, settings(both, off), at)
-      for (const { kind, outcome, transport } of decision.messages)
-        sent.push(past(transport, kind, at, outcome.status as DeliveryStatus))
+      for (const { kind, outcome, transport } of decision.messages) sent.push(past(transport, kind, at, outcome.status))
       at = decision.notifyAt
     }
     const hours = sent.filter(({ transport }) => transport === "email").map((one) => (one.at - t0) / hour)

@@ -52,6 +52,12 @@ const exceptions: ReadonlyArray<{
     reason: "the collector of metrics and traces, at an address that the operator sets; it follows no redirects"
   },
   {
+    files: /^packages\/entities\/src\/Alerts\/MailServer\.ts$/,
+    from: /^nodemailer$/,
+    names: ["createTransport"],
+    reason: "the operator's mail server for alerts, at an address that the operator sets; it reads no files and no URLs"
+  },
+  {
     files: /^packages\/client\/src\//,
     from: /^(global|openapi-fetch)$/,
     names: ["fetch", "WebSocket", "*"],

@@ -1,6 +1,7 @@
 import { Effect, Layer } from "effect"
 import { Journal } from "@tidegate/storage/Journal"
 import { RunJournal } from "@tidegate/storage/workflows/RunJournal"
+import * as AlertDelivery from "./Alerts/AlertDelivery.ts"
 import * as ActionBehaviour from "./Action/ActionBehaviour.ts"
 import * as BulkOperationBehaviour from "./BulkOperation/BulkOperationBehaviour.ts"
 import { Cancellations } from "./Cancellations.ts"
@@ -20,7 +21,7 @@ import * as StepEffects from "./Workflow/effects/StepEffects.ts"
 import { Pace, RunPace } from "./Workflow/RunPace.ts"
 import * as WorkflowBehaviour from "./Workflow/WorkflowBehaviour.ts"
 
-/** The actors of this process's shards, the poller that wakes them, and retention on one of the processes. */
+/** The actors of this process's shards and the poller that wakes them; retention and the delivery of alerts on one of the processes. */
 export const layer = (
   limits: Parameters<typeof DeliveryRuntime.layer>[0],
   retention: Parameters<typeof Retention.layer>[0]
@@ -37,6 +38,7 @@ export const layer = (
     BulkOperationBehaviour.layer,
     KeyLimitBehaviour.layer,
     Poller.layer,
+    AlertDelivery.layer,
     Retention.layer(retention)
   ).pipe(
     Layer.provide([

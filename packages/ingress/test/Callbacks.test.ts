@@ -166,8 +166,8 @@ const subscription = Effect.fnUntraced(function* (
   yield* sql`
     insert into channel_subscriptions (id, team_id, source_id, adapter, definition_key, target, token_hash, secrets, state, created_at)
     values (${id}, ${team}, ${own}, ${adapter}, 'item', 'one', ${hashToken(token)}, ${sealed}, ${state}, now())`
-  const made_: Made = { id, source: own, token, secret }
-  return made_
+  const subscribed: Made = { id, source: own, token, secret }
+  return subscribed
 })
 
 const call = Effect.fnUntraced(function* (
@@ -201,31 +201,49 @@ const post = (of: Made, message: object | string) =>
     headers: { "x-secret": of.secret }
   })
 
+interface SubscriptionRow {
+  readonly state: string
+  readonly verified_at: Date | null
+  readonly expires_at: Date | null
+  readonly last_notification_at: Date | null
+  readonly forgotten_at: Date | null
+  readonly last_message_number: bigint | null
+}
+
+interface ChannelRow {
+  readonly version: bigint
+  readonly due_at: Date | null
+  readonly dirty_at: Date | null
+}
+
 const rowOf = Effect.fnUntraced(function* (id: string) {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<any>`select * from channel_subscriptions where id = ${id}`
-  return row
+  const [row] = yield* sql<SubscriptionRow>`select * from channel_subscriptions where id = ${id}`
+  return row!
 })
 const channelOf = Effect.fnUntraced(function* (source: string) {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<any>`select * from channels where source_id = ${source}`
-  return row
+  const [row] = yield* sql<ChannelRow>`select * from channels where source_id = ${source}`
+  return row!
 })
 const eventsOf = Effect.fnUntraced(function* (source: string) {
   const sql = yield* SqlClient.SqlClient
-  const rows =
-    yield* sql<any>`select kind, details, error_code from channel_events where source_id = ${source} order by created_at, id`
-  return rows.map(({ kind }) => kind as string)
+  const rows = yield* sql<{
+    kind: string
+  }>`select kind, details, error_code from channel_events where source_id = ${source} order by created_at, id`
+  return rows.map(({ kind }) => kind)
 })
 const metricsOf = Effect.fnUntraced(function* (source: string) {
   const sql = yield* SqlClient.SqlClient
-  const rows =
-    yield* sql<any>`select metric, value::int4 as value from channel_metrics where source_id = ${source} order by metric`
-  return Object.fromEntries(rows.map(({ metric, value }) => [metric, value])) as Record<string, number>
+  const rows = yield* sql<{
+    metric: string
+    value: number
+  }>`select metric, value::int4 as value from channel_metrics where source_id = ${source} order by metric`
+  return Object.fromEntries(rows.map(({ metric, value }) => [metric, value]))
 })
 const itemsOf = Effect.fnUntraced(function* (source: string) {
   const sql = yield* SqlClient.SqlClient
-  return yield* sql<any>`select * from channel_items where source_id = ${source} order by request_id`
+  return yield* sql<{ body: string }>`select * from channel_items where source_id = ${source} order by request_id`
 })
 
 layer(world, { excludeTestServices: true, timeout: 60_000 })("Callback of a channel", (it) => {
@@ -252,7 +270,7 @@ layer(world, { excludeTestServices: true, timeout: 60_000 })("Callback of a chan
       expect(items.map(({ body }) => body)).toEqual(['{"id":"b"}', '{"id":"a"}'])
       expect(items[0]).toMatchObject({ team_id: team, subscription_id: of.id, mode: "instant" })
       expect(yield* channelOf(of.source)).toMatchObject({ version: 2n, dirty_at: null, due_at: expect.any(Date) })
-      expect((yield* rowOf(of.id)).last_notification_at.getTime()).toBeGreaterThanOrEqual(now)
+      expect((yield* rowOf(of.id)).last_notification_at!.getTime()).toBeGreaterThanOrEqual(now)
       expect(woken).toContain(of.source)
       // The same again, with one more.
       yield* post(of, { kind: "items", items: [item("a"), item("b")], occurredAt: null })
@@ -299,13 +317,16 @@ layer(world, { excludeTestServices: true, timeout: 60_000 })("Callback of a chan
       for (let n = 0; n < 3; n++) expect((yield* post(forged, { kind: "items", items: [item("x")] })).status).toBe(202)
       expect(yield* itemsOf(of.source)).toEqual([])
       const details = () =>
-        Effect.map(sql<any>`select details from channel_events where source_id = ${of.source} order by id`, (rows) =>
-          rows.map(({ details }) => Number(details.count))
+        Effect.map(
+          sql<{
+            details: { count: number }
+          }>`select details from channel_events where source_id = ${of.source} order by id`,
+          (rows) => rows.map(({ details }) => details.count)
         )
       expect(yield* details()).toEqual([3])
       yield* sql`update channel_events set created_at = created_at - interval '61 seconds' where source_id = ${of.source}`
       yield* post(forged, { kind: "ping" })
-      expect((yield* details()).toSorted()).toEqual([1, 3])
+      expect(new Set(yield* details())).toEqual(new Set([1, 3]))
       expect(yield* metricsOf(of.source)).toEqual({ notifications_received: 4, notifications_rejected: 4 })
       expect(yield* channelOf(of.source)).toMatchObject({ version, due_at: null })
       expect((yield* rowOf(of.id)).last_notification_at).toBeNull()
@@ -349,7 +370,7 @@ layer(world, { excludeTestServices: true, timeout: 60_000 })("Callback of a chan
         last_error: "because of revoked",
         stopped_at: expect.any(Date)
       })
-      expect(revoked.row.forgotten_at.getTime()).toBeGreaterThan(Date.now() + 29 * 86_400_000)
+      expect(revoked.row.forgotten_at!.getTime()).toBeGreaterThan(Date.now() + 29 * 86_400_000)
       expect(revoked.events).toEqual(["subscription_revoked"])
       expect(revoked.channel.due_at).toBeInstanceOf(Date)
       const denied = yield* lifecycle("denied")
@@ -357,7 +378,7 @@ layer(world, { excludeTestServices: true, timeout: 60_000 })("Callback of a chan
       expect(denied.events).toEqual(["subscription_revoked"])
       const asked = yield* lifecycle("reauthorize")
       expect(asked.row.state).toBe("active")
-      expect(asked.row.expires_at.getTime()).toBeLessThan(Date.now() + 16 * 60_000)
+      expect(asked.row.expires_at!.getTime()).toBeLessThan(Date.now() + 16 * 60_000)
       const missed = yield* lifecycle("missed")
       expect(missed.channel.dirty_at).toBeInstanceOf(Date)
       expect(missed.row.state).toBe("active")

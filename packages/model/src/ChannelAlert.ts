@@ -37,8 +37,12 @@ export const ChannelSettings = Schema.Struct({
   chat_last_error: Schema.NullOr(Schema.String).annotate({
     description: "Why the chat refused the last message for good. Null: it did not"
   }),
-  cooldown_minutes: Schema.Int,
-  silence_alert_hours: Schema.Int,
+  cooldown_minutes: Schema.Int.annotate({
+    description: "Minutes: the shortest time between two messages about one alert"
+  }),
+  silence_alert_hours: Schema.Int.annotate({
+    description: "After so many hours without a notification, a channel is checked"
+  }),
   silence_alert_enabled: Schema.Boolean,
   updated_at: Schema.NullOr(Timestamp).annotate({ description: "Null: these are the defaults" })
 }).annotate({ identifier: "ChannelSettings" })

@@ -46,10 +46,10 @@ export const settingsPatch = bodyOf(
       })
     ),
     cooldown_minutes: Schema.optionalKey(
-      from(5, 10_080).annotate({ description: "The shortest time between two messages about one alert" })
+      from(5, 10_080).annotate({ description: "Minutes: the shortest time between two messages about one alert" })
     ),
     silence_alert_hours: Schema.optionalKey(
-      from(1, 720).annotate({ description: "After this time without a notification, a channel is checked" })
+      from(1, 720).annotate({ description: "After so many hours without a notification, a channel is checked" })
     ),
     silence_alert_enabled: Schema.optionalKey(
       Schema.Boolean.annotate({ description: "Whether missing notifications are an alert" })

@@ -189,9 +189,9 @@ export class Callbacks {
         found = yield* receive(now)
         if (isRefusal(found.notification) && !isLiving(now)) return yield* new Refused({ why: "ended" })
       }
-      const { notification } = found
+      const { notification, pairKey } = found
       if (notification.kind === "ping") return { notification, isDue: false }
-      const arrived = { ...found, receivedAt: message.receivedAt }
+      const arrived = { notification, pairKey, receivedAt: message.receivedAt }
       const stored = yield* turn(subscriptions.store(called, arrived), new Refused({ why: "full" }))
       return stored === "ended" ? yield* new Refused({ why: "ended" }) : { notification, isDue: stored.isDue }
     })

@@ -80,9 +80,12 @@ export const calledSubscriptions = Effect.fnUntraced(function* (
   return found
 })
 
+/** A notification that has something to store. */
+export type Storable = Exclude<Notification, { readonly kind: "ping" }>
+
 /** A notification, as its adapter reads it. */
 export interface Arrived {
-  readonly notification: Notification
+  readonly notification: Storable
   /** Of the trigger. */
   readonly pairKey: string
   /** Unix ms. */
@@ -124,27 +127,25 @@ const storing = Effect.fnUntraced(function* (
   if (row === undefined || !isLiving(row)) return "ended"
   const to: To = { ...row, called, now: receivedAt }
   switch (notification.kind) {
-    case "ping":
-      return { isDue: false }
     case "rejected":
       yield* refused(to, "notification_rejected", notification.reason)
       yield* counted(to, { notifications_received: 1, notifications_rejected: 1 })
-      return { isDue: false }
+      break
     case "handshake":
       yield* isRefused
         ? refused(to, "handshake_rejected", notification.reason ?? "The callback was not confirmed")
         : verified(to, notification.expiresAt ?? null)
-      return { isDue: !isRefused }
+      break
     case "items":
       yield* withItems(to, pairKey, notification)
-      return { isDue: true }
+      break
     case "dirty":
       yield* dirty(to, notification)
-      return { isDue: true }
+      break
     case "lifecycle":
       yield* lifecycle(to, notification)
-      return { isDue: true }
   }
+  return { isDue: !isRefused }
 })
 
 /** The subscription that a notification is for, as its row is now. */

@@ -13,6 +13,21 @@ interface Row extends Omit<ChannelAlert, "first_seen_at" | "last_seen_at" | "res
   readonly resolved_at: Date | null
 }
 
+const shown = (row: Row): ChannelAlert => ({
+  id: row.id,
+  source_id: row.source_id,
+  source_name: row.source_name,
+  provider_key: row.provider_key,
+  definition_key: row.definition_key,
+  code: row.code,
+  status: row.status,
+  message: row.message,
+  occurrences: row.occurrences,
+  first_seen_at: row.first_seen_at.toISOString(),
+  last_seen_at: row.last_seen_at.toISOString(),
+  resolved_at: row.resolved_at?.toISOString() ?? null
+})
+
 /** A page of the alerts of a team, those that were seen last first. */
 export const listAlerts = Effect.fnUntraced(function* (
   team_id: string,
@@ -37,13 +52,5 @@ export const listAlerts = Effect.fnUntraced(function* (
     from channel_alerts a left join sources s on s.id = a.source_id
     where ${sql.and(conditions)} order by a.last_seen_at desc, a.id desc limit ${page.limit + 1}`
   const { last, page: found } = cutToLimit(rows, page.limit)
-  return listed(
-    found.map(({ first_seen_at, last_seen_at, place: _, resolved_at, ...row }) => ({
-      ...row,
-      first_seen_at: first_seen_at.toISOString(),
-      last_seen_at: last_seen_at.toISOString(),
-      resolved_at: resolved_at?.toISOString() ?? null
-    })),
-    cursorAfter(page.key, last === null ? null : { id: last.id, value: last.place })
-  )
+  return listed(found.map(shown), cursorAfter(page.key, last === null ? null : { id: last.id, value: last.place }))
 })

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { Schedule } from "./Channel.ts"
+import { RestoreAfter, Schedule } from "./Channel.ts"
 
 /** The type of sources whose requests are items of a provider. */
 export const providerType = "PROVIDER"
@@ -17,7 +17,7 @@ export const ProviderSettings = Schema.Struct({
   auto_fallback: Schema.Boolean,
   /** Failures in a row before it does. */
   max_failures: Schema.Int,
-  restore_after_minutes: Schema.Int
+  restore_after_minutes: RestoreAfter
 })
 export interface ProviderSettings extends Schema.Schema.Type<typeof ProviderSettings> {}
 

@@ -1,4 +1,5 @@
 import { actions } from "./Actions.ts"
+import { channels } from "./Channels.ts"
 import { connections } from "./Connections.ts"
 import { destinations } from "./Destinations.ts"
 import type { Section } from "./Facts.ts"
@@ -22,6 +23,7 @@ export const sections: ReadonlyArray<Section> = [
   projectSecrets,
   projectKeys,
   sources,
+  channels,
   ingressUrls,
   destinations,
   connections,

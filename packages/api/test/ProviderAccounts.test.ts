@@ -1,5 +1,5 @@
 import { expect, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Result } from "effect"
+import { Context, Effect, Layer, Logger, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { ProviderError } from "@tidegate/channels/Adapter"
 import { KnownProviders } from "@tidegate/channels/KnownProviders"
@@ -20,6 +20,10 @@ import { somebody } from "./SignedIn.ts"
 class Provider extends Context.Service<Provider, AccountProvider>()("@tidegate/api/test/AccountProvider") {}
 
 const callback = "http://ingress.test/v1/oauth/callback"
+
+/** What was logged, for the search for secrets. */
+const logged: Array<string> = []
+const log = Logger.layer([Logger.map(Logger.formatJson, (line) => void logged.push(line))])
 
 /** The subscriptions that were stopped, and those that the provider does not end. */
 const stops: Array<string> = []
@@ -76,6 +80,7 @@ const world = Layer.unwrap(
     return Layer.merge(
       Layer.succeed(Provider, provider),
       Layer.provide(server, [
+        log,
         Layer.succeed(KnownProviders, rows),
         Layer.effect(
           TeamLimits,
@@ -203,7 +208,8 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
         total: 1
       })
       const { access_token, refresh_token } = provider.oauth.given.at(-1)!
-      const shown = answered.join() + (yield* rowOf(account.id))
+      const shown = answered.join() + logged.join() + (yield* rowOf(account.id))
+      expect(logged.join()).toContain("/provider-accounts/oauth/callback")
       for (const secret of [access_token, refresh_token!, client.client_secret]) expect(shown).not.toContain(secret)
     })
   )
@@ -322,7 +328,7 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
       expect(yield* Effect.promise(() => provider.oauth.knows(access_token))).toBe(false)
       const row = yield* rowOf(account.id)
       expect(row).toContain('"credentials":null,"held":null')
-      for (const secret of [access_token, refresh_token!]) expect(answered.join()).not.toContain(secret)
+      for (const secret of [access_token, refresh_token!]) expect(answered.join() + logged.join()).not.toContain(secret)
       expect(yield* dueOf).toBe(true)
       expect((yield* call("DELETE", `/provider-accounts/${account.id}`)).body).toEqual(revoked.body)
       expect((yield* call("GET", `/provider-accounts/${account.id}`)).body).toMatchObject({

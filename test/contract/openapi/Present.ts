@@ -134,6 +134,15 @@ export const it = gatewayIt
       const made = await fetch(`${gateway.origin}/project-api-keys`, { method: "POST", headers, body })
       return { ...present, pak: ((await made.json()) as Body).data.id }
     }
+    if (path === "/provider-accounts/{id}") {
+      const id = newId(prefixes.providerAccount, Date.now())
+      await gateway.sql(
+        `insert into provider_accounts (id, team_id, provider_key, name, connection, base_url, created_at, updated_at)
+          select $1, team_id, 'git_host', 'ci', 'api_key', 'http://127.0.0.1:9', now(), now() from sources where id = $2`,
+        [id, present["src"]]
+      )
+      return { ...present, pac: id }
+    }
     if (path.startsWith("/public-bins/")) {
       // Behind the API's back, which lets one address make few.
       const [id, token] = [newId(prefixes.source, Date.now()), `pbn_${randomBytes(24).toString("hex")}`]

@@ -48,7 +48,9 @@ export const Channel = Schema.Struct({
   ),
   fallback: Schema.Struct({
     auto_fallback: Schema.Boolean,
-    active: Schema.Boolean.annotate({ description: "Whether polling delivers at the moment, because subscriptions failed" }),
+    active: Schema.Boolean.annotate({
+      description: "Whether polling delivers at the moment, because subscriptions failed"
+    }),
     definition_key: Text.annotate({ description: "The polling definition of the same trigger" }),
     schedule: Schedule,
     max_failures: Schema.Int,

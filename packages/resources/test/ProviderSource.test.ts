@@ -215,7 +215,9 @@ describe("Delivery of a provider source", () => {
   })
 
   it("A delivery without a definition of that mode is refused", () => {
-    const list = created(of({ provider_key: "json_feed", definition_key: "item.added", inputs: { url: "https://a.test" } }))
+    const list = created(
+      of({ provider_key: "json_feed", definition_key: "item.added", inputs: { url: "https://a.test" } })
+    )
     const unavailable = ["DELIVERY_DEFINITION_UNAVAILABLE", { source_id: id }]
     expect(failure(delivered(list, { delivery_mode: "instant" }))).toStrictEqual(unavailable)
     expect(Result.isSuccess(delivered(list, { delivery_mode: "polling" }))).toBe(true)

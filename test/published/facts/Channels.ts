@@ -23,7 +23,10 @@ const settings = "schedule schedule.interval_minutes auto_fallback max_failures 
 export const channels: Section = {
   title: "Provider sources and channels",
   endpoints: [
-    row("GET /sources/channels", stored("Channels of sources with instant delivery are listed by name, and narrowed to statuses")),
+    row(
+      "GET /sources/channels",
+      stored("Channels of sources with instant delivery are listed by name, and narrowed to statuses")
+    ),
     row("GET /sources/channel-metrics", counts),
     row("POST /sources/channels/bulk", bulk),
     row("POST /sources/{id}/channel-retry", retried),
@@ -35,7 +38,10 @@ export const channels: Section = {
   fields: {
     ProviderSettings: [],
     ProviderSettingsWrite: [
-      of("provider_key definition_key", input("Provider and definition must be known, and the error suggests the nearest name")),
+      of(
+        "provider_key definition_key",
+        input("Provider and definition must be known, and the error suggests the nearest name")
+      ),
       of("provider_account_id", stored("The account of a source must be one of its team at its provider")),
       of("inputs", faults),
       of(settings, merged)
@@ -48,7 +54,7 @@ export const channels: Section = {
     ChannelSource: [],
     ChannelHistory: [],
     ChannelMetrics: [],
-    ChannelBulk: [of(settings, bulk)],
+    ChannelBulk: [of(`source_ids action ${settings}`, bulk)],
     ChannelBulkResult: [],
     ChannelRetry: [],
     ScheduledSourceRun: [],
@@ -62,14 +68,23 @@ export const channels: Section = {
     ),
     row("retry of a polling, a disabled and an unconnected source: 409", retried),
     row("a provider source takes no requests of senders", stored("Nobody can send to the URL of a provider source")),
-    row("the type PROVIDER never changes", input("The type PROVIDER is chosen once, and only its sources have a provider")),
+    row(
+      "the type PROVIDER never changes",
+      input("The type PROVIDER is chosen once, and only its sources have a provider")
+    ),
     row("a change of the trigger", input("A change of the trigger needs inputs that fit it, and the provider stays"))
   ],
   limits: [
-    row("channel list: 250 sources", stored("Channels of sources with instant delivery are listed by name, and narrowed to statuses")),
+    row(
+      "channel list: 250 sources",
+      stored("Channels of sources with instant delivery are listed by name, and narrowed to statuses")
+    ),
     row("channel events: 100, at most 200; metrics: 14 days, at most 90", clamped),
     row("bulk: 100 source ids", input("A bulk change takes 1 to 100 different ids, and a retry takes no settings")),
-    row("targets: 50 for a source", input("A source with as many targets as allowed is accepted, and one more is refused")),
+    row(
+      "targets: 50 for a source",
+      input("A source with as many targets as allowed is accepted, and one more is refused")
+    ),
     row("runs and activity: 100 at most", lists("List ${path} has the documented envelope, order and limits")),
     row("schedule 1 to 1440 minutes; max_failures 1 to 20; restore_after_minutes 1 to 1440", faults),
     row("defaults of the delivery", complete)

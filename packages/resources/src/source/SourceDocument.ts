@@ -171,7 +171,8 @@ const ItemWrite = Schema.Struct({
   .check(alsoBeside("config"))
   .annotate({
     identifier: "ItemSourceWrite",
-    description: "A source whose requests are items of a provider: it gets notifications, or reads a list by its schedule."
+    description:
+      "A source whose requests are items of a provider: it gets notifications, or reads a list by its schedule."
   })
 
 export const SourceWrite = Schema.Union([GenericWrite, ItemWrite, ...providerWrites]).annotate({

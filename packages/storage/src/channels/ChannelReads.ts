@@ -376,13 +376,11 @@ export const sourceRuns = Effect.fnUntraced(function* (
     select id, source_id, status, reason, items_found, items_new, error_code, scheduled_at, started_at, finished_at
     from source_runs where ${sql.and(conditions)} order by id desc limit ${page.limit + 1}`
   const { last, page: shown } = cutToLimit(rows, page.limit)
-  const runs = shown.map(
-    (row): SourceRun => ({
-      ...row,
-      scheduled_at: iso(row.scheduled_at),
-      started_at: isoOrNull(row.started_at),
-      finished_at: isoOrNull(row.finished_at)
-    })
-  )
+  const runs = shown.map((row): SourceRun => ({
+    ...row,
+    scheduled_at: iso(row.scheduled_at),
+    started_at: isoOrNull(row.started_at),
+    finished_at: isoOrNull(row.finished_at)
+  }))
   return listed(runs, cursorAfter(page.key, last === null ? null : { id: last.id }))
 })

@@ -53,7 +53,7 @@ const trigger: Trigger = {
           const failure = { code: "PROVIDER_UNAVAILABLE", message: "HTTP 503", permanent: false, status: 503 } as const
           return yield* new ProviderError({ ...failure, retryAfterMs: null })
         }
-        stops.push(id)
+        return void stops.push(id)
       }),
     receive: () => ({ kind: "ping", reply: { status: 200, contentType: null, body: "" } })
   },
@@ -309,6 +309,7 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
         expect(faultsOf(yield* withKey(change))).toMatchObject([{ path }])
         expect(faultsOf(yield* start(change))).toMatchObject([{ path }])
       }
+      expect(faultsOf(yield* start({ base_url: "https://other.example.com" }))).toMatchObject([{ path: "base_url" }])
     })
   )
 

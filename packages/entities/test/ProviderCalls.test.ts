@@ -236,7 +236,7 @@ layer(world)("Calls to providers", (it) => {
         const access = { ...(before["access"] as object), obtained_at: 0, expires_at: 1 }
         const sealed = yield* sealedColumn(yield* Secrets, "provider_accounts", "held").seal(
           { id: account, team_id },
-          { ...before, access }
+          Object.assign({}, before, { access })
         )
         yield* sql`update provider_accounts set held = ${sealed} where id = ${account}`
         const answers = yield* Effect.all(

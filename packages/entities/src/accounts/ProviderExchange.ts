@@ -110,8 +110,8 @@ export const makeProviderExchange = Effect.gen(function* () {
       if (next === null) return answer
       url = next
       if (url.origin !== first.origin) {
-        const kept = Object.entries(sent.headers ?? {}).filter(([name]) => forAnyOrigin.has(name))
-        sent = { ...sent, headers: Object.fromEntries(kept) }
+        const kept = Object.entries(request.headers ?? {}).filter(([name]) => forAnyOrigin.has(name))
+        sent = { ...request, headers: Object.fromEntries(kept) }
       }
     }
   })

@@ -102,7 +102,7 @@ export const ChannelHistory = Schema.Struct({
       message: Schema.String,
       error_code: Text,
       subscription_id: Text,
-      details: Schema.JsonObject,
+      details: Schema.JsonObject.check(Schema.isMaxProperties(100)),
       created_at: Timestamp
     })
   ).annotate({ description: "The newest first; kept for 30 days" }),

@@ -11,7 +11,7 @@ export const ProviderSettings = Schema.Struct({
   definition_key: Schema.String,
   provider_account_id: Schema.NullOr(Schema.String),
   /** The trigger's inputs, complete. */
-  inputs: Schema.JsonObject,
+  inputs: Schema.JsonObject.check(Schema.isMaxProperties(100)),
   schedule: Schedule,
   /** Whether polling takes over when instant delivery fails. */
   auto_fallback: Schema.Boolean,

@@ -69,7 +69,7 @@ const members = {
   inputs: setting(
     Schema.JsonObject.annotate({
       description: "The inputs of the definition's config_schema; they are replaced as a whole"
-    }),
+    }).check(Schema.isMaxProperties(100, { message: "must have at most 100 members" })),
     object
   ),
   ...deliveryMembers

@@ -2,6 +2,8 @@
 export const introductions: Readonly<Record<string, string>> = {
   Sources:
     "A source has a URL to which senders post, and defines who may send. Guides: [sources](../sources.md), [providers](../providers.md). `PUT /sources` creates or updates a source by name, so a setup script can run repeatedly.",
+  Channels:
+    "A provider source receives the items of a provider: by notifications, through a **channel**, or by polling. Guide: [provider sources](../provider-sources.md).",
   Destinations:
     "A destination defines where events are delivered, how fast, and how the gateway authenticates there. Guide: [destinations](../destinations.md).",
   Connections:

@@ -268,7 +268,9 @@ layer(server, { excludeTestServices: true })("Calls about provider sources", (it
       yield* created()
       const { body } = yield* call("GET", "/v1/sources/channels?status=connecting,ERROR")
       expect(body.count).toBeGreaterThan(0)
-      expect(body.models.every(({ channel }: { channel: { status: string } }) => channel.status !== "active")).toBe(true)
+      expect(body.models.every(({ channel }: { channel: { status: string } }) => channel.status !== "active")).toBe(
+        true
+      )
       yield* isRefused("VALIDATION_ERROR", 400, "GET", "/sources/channels?status=broken")
     })
   )

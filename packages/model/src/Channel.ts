@@ -10,8 +10,12 @@ import { Timestamp } from "./Timestamp.ts"
 export const DeliveryMode = Schema.Literals(["instant", "polling"])
 export type DeliveryMode = typeof DeliveryMode.Type
 
-export const Schedule = Schema.Struct({ interval_minutes: Schema.Int })
+export const Schedule = Schema.Struct({
+  interval_minutes: Schema.Int.annotate({ description: "Minutes between two polls" })
+})
 export interface Schedule extends Schema.Schema.Type<typeof Schedule> {}
+
+export const RestoreAfter = Schema.Int.annotate({ description: "Minutes until instant delivery is tried again" })
 
 export const ChannelStatus = Schema.Literals(["connecting", "active", "expiring", "error", "fallback"])
 export type ChannelStatus = typeof ChannelStatus.Type
@@ -44,14 +48,16 @@ export const Channel = Schema.Struct({
   ),
   fallback: Schema.Struct({
     auto_fallback: Schema.Boolean,
-    active: Schema.Boolean.annotate({ description: "Whether polling delivers at the moment, because subscriptions failed" }),
+    active: Schema.Boolean.annotate({
+      description: "Whether polling delivers at the moment, because subscriptions failed"
+    }),
     definition_key: Text.annotate({ description: "The polling definition of the same trigger" }),
     schedule: Schedule,
     max_failures: Schema.Int,
     consecutive_failures: Schema.Int,
     activated_at: Time,
     reason: Text,
-    restore_after_minutes: Schema.Int,
+    restore_after_minutes: RestoreAfter,
     next_restore_at: Time
   }),
   alerts: Schema.Array(
@@ -96,7 +102,7 @@ export const ChannelHistory = Schema.Struct({
       message: Schema.String,
       error_code: Text,
       subscription_id: Text,
-      details: Schema.JsonObject,
+      details: Schema.JsonObject.check(Schema.isMaxProperties(100)),
       created_at: Timestamp
     })
   ).annotate({ description: "The newest first; kept for 30 days" }),
@@ -147,7 +153,7 @@ export const ChannelHistory = Schema.Struct({
 export interface ChannelHistory extends Schema.Schema.Type<typeof ChannelHistory> {}
 
 export const ChannelMetrics = Schema.Struct({
-  days: Schema.Int.annotate({ description: "As applied" }),
+  days: Schema.Int.annotate({ description: "Days that are counted, as applied" }),
   from: Schema.String.annotate({ description: "The first date, in UTC" }),
   to: Schema.String.annotate({ description: "The last date, which is the current one" }),
   series: Schema.Array(

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { Schedule } from "./Channel.ts"
+import { RestoreAfter, Schedule } from "./Channel.ts"
 
 /** The type of sources whose requests are items of a provider. */
 export const providerType = "PROVIDER"
@@ -11,13 +11,13 @@ export const ProviderSettings = Schema.Struct({
   definition_key: Schema.String,
   provider_account_id: Schema.NullOr(Schema.String),
   /** The trigger's inputs, complete. */
-  inputs: Schema.JsonObject,
+  inputs: Schema.JsonObject.check(Schema.isMaxProperties(100)),
   schedule: Schedule,
   /** Whether polling takes over when instant delivery fails. */
   auto_fallback: Schema.Boolean,
   /** Failures in a row before it does. */
   max_failures: Schema.Int,
-  restore_after_minutes: Schema.Int
+  restore_after_minutes: RestoreAfter
 })
 export interface ProviderSettings extends Schema.Schema.Type<typeof ProviderSettings> {}
 

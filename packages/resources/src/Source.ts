@@ -173,8 +173,7 @@ const nothingStored = {
 const withoutEffect: { readonly [Name in Exclude<keyof Config, "provider">]-?: (value: Config[Name]) => boolean } = {
   auth_type: (type) => type === null,
   auth: (auth) => isEmpty(auth),
-  allowed_http_methods: (methods) =>
-    methods === null || JSON.stringify(methods) === JSON.stringify(defaultMethods),
+  allowed_http_methods: (methods) => methods === null || JSON.stringify(methods) === JSON.stringify(defaultMethods),
   custom_response: (response) => isEmpty(response),
   mode: (mode) => mode === "webhook",
   proxy: (proxy) => isEmpty(proxy),

@@ -26,13 +26,15 @@ const feed: ProviderSettings = {
   max_failures: 3,
   restore_after_minutes: 30
 }
-const calendar = (provider_account_id: string): ProviderSettings => ({
-  ...feed,
-  provider_key: "watch",
-  definition_key: "calendar.event.changed",
-  provider_account_id,
-  inputs: { calendar_ids: ["primary", "team"] }
-})
+const but = (settings: ProviderSettings, other: Partial<ProviderSettings>): ProviderSettings =>
+  Object.assign({}, settings, other)
+const calendar = (provider_account_id: string): ProviderSettings =>
+  but(feed, {
+    provider_key: "watch",
+    definition_key: "calendar.event.changed",
+    provider_account_id,
+    inputs: { calendar_ids: ["primary", "team"] }
+  })
 
 const provided = (provider: ProviderSettings, name = unique("items")) => {
   const fields = sourceFields({ name, type: "PROVIDER" })
@@ -70,7 +72,13 @@ const settle = (source_id: string) =>
 
 const subscription = Effect.fnUntraced(function* (
   source_id: string,
-  about: { target: string; state: string; expires_at?: Date | null; forgotten_at?: Date | null; last_notification_at?: Date }
+  about: {
+    target: string
+    state: string
+    expires_at?: Date | null
+    forgotten_at?: Date | null
+    last_notification_at?: Date
+  }
 ) {
   const sql = yield* SqlClient.SqlClient
   const id = newId(prefixes.channelSubscription, Date.now())
@@ -85,39 +93,43 @@ const subscription = Effect.fnUntraced(function* (
 const codeOf = <A, R>(effect: Effect.Effect<A, GatewayError, R>) => Effect.map(Effect.flip(effect), ({ code }) => code)
 
 layer(ControlPlane.layer, { excludeTestServices: true })("Provider sources in SQL", (it) => {
-  it.effect("A provider source is created with its channel, which is due with each change and kept after a delete", () =>
-    Effect.gen(function* () {
-      const sources = yield* Sources
-      const source = yield* createItems(feed)
-      expect(source).toMatchObject({
-        input_type: "provider",
-        config: { provider: feed },
-        provider_key: "websub",
-        definition_key: "entry.added",
-        delivery_mode: "instant",
-        schedule: { interval_minutes: 5 },
-        provider_account_id: null,
-        channel: { status: "connecting", status_reason: "provisioning", expected_targets: 1, active_subscriptions: 0 }
+  it.effect(
+    "A provider source is created with its channel, which is due with each change and kept after a delete",
+    () =>
+      Effect.gen(function* () {
+        const sources = yield* Sources
+        const source = yield* createItems(feed)
+        expect(source).toMatchObject({
+          input_type: "provider",
+          config: { provider: feed },
+          provider_key: "websub",
+          definition_key: "entry.added",
+          delivery_mode: "instant",
+          schedule: { interval_minutes: 5 },
+          provider_account_id: null,
+          channel: { status: "connecting", status_reason: "provisioning", expected_targets: 1, active_subscriptions: 0 }
+        })
+        expect(yield* channelRow(source.id)).toEqual({ due: true, version: "1", run_id: null })
+        let version = 1
+        const makesDue = Effect.fnUntraced(function* <A>(change: Effect.Effect<A, GatewayError>) {
+          yield* settle(source.id)
+          yield* change
+          version++
+          expect(yield* channelRow(source.id)).toMatchObject({ due: true, version: String(version) })
+        })
+        yield* makesDue(
+          sources.update(team, source.id, (stored) =>
+            Result.succeed({ ...stored, name: unique("renamed"), auth: "unchanged" })
+          )
+        )
+        yield* makesDue(sources.switch(team, source.id, "disable"))
+        expect((yield* sources.get(team, source.id)).channel).toMatchObject({ status_reason: "source_disabled" })
+        yield* makesDue(sources.switch(team, source.id, "enable"))
+        yield* makesDue(sources.delete(team, source.id))
+        const plain = yield* createSource()
+        expect(plain).not.toHaveProperty("channel")
+        expect(yield* channelRow(plain.id)).toBeNull()
       })
-      expect(yield* channelRow(source.id)).toEqual({ due: true, version: "1", run_id: null })
-      let version = 1
-      const makesDue = Effect.fnUntraced(function* <A>(change: Effect.Effect<A, GatewayError>) {
-        yield* settle(source.id)
-        yield* change
-        version++
-        expect(yield* channelRow(source.id)).toMatchObject({ due: true, version: String(version) })
-      })
-      yield* makesDue(
-        sources.update(team, source.id, (stored) => Result.succeed({ ...stored, name: unique("renamed"), auth: "unchanged" }))
-      )
-      yield* makesDue(sources.switch(team, source.id, "disable"))
-      expect((yield* sources.get(team, source.id)).channel).toMatchObject({ status_reason: "source_disabled" })
-      yield* makesDue(sources.switch(team, source.id, "enable"))
-      yield* makesDue(sources.delete(team, source.id))
-      const plain = yield* createSource()
-      expect(plain).not.toHaveProperty("channel")
-      expect(yield* channelRow(plain.id)).toBeNull()
-    })
   )
 
   it.effect("A change concerns the channel of a provider source only", () =>
@@ -154,7 +166,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Provider sources in SQ
         const error = yield* Effect.flip(createItems(calendar(id)))
         expect(error).toMatchObject({
           code: "VALIDATION_ERROR",
-          data: { fields: [{ path: "config.provider.provider_account_id", message: "is no account of the team at watch" }] }
+          data: {
+            fields: [{ path: "config.provider.provider_account_id", message: "is no account of the team at watch" }]
+          }
         })
       }
       const own = yield* account()
@@ -167,7 +181,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Provider sources in SQ
       const sql = yield* SqlClient.SqlClient
       const sources = yield* Sources
       const id = yield* account(team, { failed_at: new Date() })
-      const source = yield* createItems({ ...calendar(id), definition_key: "calendar.event.changed_polling" })
+      const source = yield* createItems(but(calendar(id), { definition_key: "calendar.event.changed_polling" }))
       expect(source).toMatchObject({ delivery_mode: "polling", channel: null })
       const deliver = (delivery_mode: string) =>
         sources.update(team, source.id, changeDelivery({ delivery_mode }, source.id))
@@ -269,7 +283,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Provider sources in SQ
         sources.create(alone, newId(prefixes.source, Date.now()), provided(provider, name))
       const failing = yield* make("b", feed)
       yield* make("a", feed)
-      yield* make("c", { ...feed, definition_key: "entry.added_polling" })
+      yield* make("c", but(feed, { definition_key: "entry.added_polling" }))
       yield* sources.create(alone, newId(prefixes.source, Date.now()), sourceFields({ name: "d" }))
       yield* sql`insert into channel_alerts (id, team_id, source_id, code, status, message, occurrences, first_seen_at, last_seen_at)
         values ('cal_9', ${alone}, ${failing.id}, 'channel_provision_failed', 'active', '', 1, now(), now())`
@@ -349,35 +363,37 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Provider sources in SQ
     })
   )
 
-  it.effect("A retry makes the channel due once within ten seconds and is refused where there is nothing to retry", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const sources = yield* Sources
-      const source = yield* createItems(feed)
-      yield* settle(source.id)
-      const first = yield* requestRetry(team, source.id)
-      expect(first).toMatchObject({ source_id: source.id, status: "connecting" })
-      expect(yield* channelRow(source.id)).toMatchObject({ due: true, version: "2" })
-      expect(yield* requestRetry(team, source.id)).toEqual(first)
-      expect(yield* channelRow(source.id)).toMatchObject({ version: "2" })
-      yield* sql`update channels set retry_requested_at = now() - interval '11 seconds' where source_id = ${source.id}`
-      expect((yield* requestRetry(team, source.id)).retry_requested_at).not.toBe(first.retry_requested_at)
-      const kinds = (yield* channelHistory(team, source.id, 10)).events.map(({ kind }) => kind)
-      expect(kinds).toEqual(["retry_requested", "retry_requested"])
+  it.effect(
+    "A retry makes the channel due once within ten seconds and is refused where there is nothing to retry",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const sources = yield* Sources
+        const source = yield* createItems(feed)
+        yield* settle(source.id)
+        const first = yield* requestRetry(team, source.id)
+        expect(first).toMatchObject({ source_id: source.id, status: "connecting" })
+        expect(yield* channelRow(source.id)).toMatchObject({ due: true, version: "2" })
+        expect(yield* requestRetry(team, source.id)).toEqual(first)
+        expect(yield* channelRow(source.id)).toMatchObject({ version: "2" })
+        yield* sql`update channels set retry_requested_at = now() - interval '11 seconds' where source_id = ${source.id}`
+        expect((yield* requestRetry(team, source.id)).retry_requested_at).not.toBe(first.retry_requested_at)
+        const kinds = (yield* channelHistory(team, source.id, 10)).events.map(({ kind }) => kind)
+        expect(kinds).toEqual(["retry_requested", "retry_requested"])
 
-      // The order of the checks: the mode, then the source's state, then its account.
-      const polling = yield* createItems({ ...feed, definition_key: "entry.added_polling" })
-      yield* sources.switch(team, polling.id, "disable")
-      const expired = yield* createItems(calendar(yield* account(team, { failed_at: new Date() })))
-      expect(yield* codeOf(requestRetry(team, (yield* createSource()).id))).toBe("CHANNEL_POLLING_SOURCE")
-      expect(yield* codeOf(requestRetry(team, polling.id))).toBe("CHANNEL_POLLING_SOURCE")
-      expect(yield* codeOf(requestRetry(team, expired.id))).toBe("PROVIDER_ACCOUNT_NOT_CONNECTED")
-      yield* sources.switch(team, expired.id, "disable")
-      expect(yield* codeOf(requestRetry(team, expired.id))).toBe("SOURCE_DISABLED")
-      expect(yield* codeOf(requestRetry(otherTeam, source.id))).toBe("NOT_FOUND")
-      yield* sources.delete(team, source.id)
-      expect(yield* codeOf(requestRetry(team, source.id))).toBe("NOT_FOUND")
-    })
+        // The order of the checks: the mode, then the source's state, then its account.
+        const polling = yield* createItems(but(feed, { definition_key: "entry.added_polling" }))
+        yield* sources.switch(team, polling.id, "disable")
+        const expired = yield* createItems(calendar(yield* account(team, { failed_at: new Date() })))
+        expect(yield* codeOf(requestRetry(team, (yield* createSource()).id))).toBe("CHANNEL_POLLING_SOURCE")
+        expect(yield* codeOf(requestRetry(team, polling.id))).toBe("CHANNEL_POLLING_SOURCE")
+        expect(yield* codeOf(requestRetry(team, expired.id))).toBe("PROVIDER_ACCOUNT_NOT_CONNECTED")
+        yield* sources.switch(team, expired.id, "disable")
+        expect(yield* codeOf(requestRetry(team, expired.id))).toBe("SOURCE_DISABLED")
+        expect(yield* codeOf(requestRetry(otherTeam, source.id))).toBe("NOT_FOUND")
+        yield* sources.delete(team, source.id)
+        expect(yield* codeOf(requestRetry(team, source.id))).toBe("NOT_FOUND")
+      })
   )
 
   it.effect("A requested run is the same one until it begins, and is refused where there is nothing to poll", () =>

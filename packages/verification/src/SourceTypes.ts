@@ -43,7 +43,12 @@ const others = [
   "ETHOCA"
 ] as const
 
-const types: ReadonlySet<string> = new Set([plainType, providerType, ...others, ...providers.flatMap((provider) => provider.types)])
+const types: ReadonlySet<string> = new Set([
+  plainType,
+  providerType,
+  ...others,
+  ...providers.flatMap((provider) => provider.types)
+])
 
 /** The written members that decide whether a source's type is valid. */
 interface Written {

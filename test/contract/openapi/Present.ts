@@ -50,6 +50,17 @@ const failedRunOf = async (gateway: Gateway): Promise<Present> => {
   return { wfl: workflow.id, wfr: run.id }
 }
 
+/** A source with instant delivery of a feed that nobody serves. */
+const itemSourceOf = async (gateway: Gateway): Promise<string> => {
+  const provider = {
+    provider_key: "websub",
+    definition_key: "entry.added",
+    inputs: { url: "http://127.0.0.1:9/feed" }
+  }
+  const written = { name: gateway.name("items"), type: "PROVIDER" as const, config: { provider } }
+  return (await gateway.api("POST", "/sources", written)).id
+}
+
 /** Those of which nothing is needed but their example. */
 const plain: ReadonlyArray<AnyResource> = [filter, action]
 
@@ -163,8 +174,11 @@ export const it = gatewayIt
     if (path.includes("/bulk_operations/{id}"))
       return { ...present, bch: await gateway.heldOperation(path.split("/")[1] as BulkOf) }
     if (path.startsWith("/workflows/{id}/runs")) return { ...present, ...(await failedRunOf(gateway)) }
-    if (method === "GET" || id.startsWith("run") || id.startsWith("send")) return present
+    if (method === "GET" || (id.startsWith("run") && id !== "runSource") || id.startsWith("send")) return present
     const kind = path.split("/")[1]
+    if (/^\/sources\/\{id\}\/(?:channel-retry|delivery|run)$/.test(path) || id === "changeChannels") {
+      return { ...present, src: await itemSourceOf(gateway) }
+    }
     if (kind === "sources" && path.includes("{id}")) return { ...present, src: (await gateway.source()).id }
     if (id === "startDestinationConsent") {
       const client = { token_url: "https://id.example.com/token", client_id: "gateway", client_secret: "s3cret-of-it" }

@@ -1,5 +1,6 @@
 import { actions } from "./Actions.ts"
 import { channelAlerts } from "./ChannelAlerts.ts"
+import { channels } from "./Channels.ts"
 import { connections } from "./Connections.ts"
 import { destinations } from "./Destinations.ts"
 import type { Section } from "./Facts.ts"
@@ -24,6 +25,7 @@ export const sections: ReadonlyArray<Section> = [
   projectKeys,
   sources,
   channelAlerts,
+  channels,
   ingressUrls,
   destinations,
   connections,

@@ -88,7 +88,8 @@ export const layer = HttpApiBuilder.group(
           const { delivery, sources } = yield* Effect.fromResult(bulkDelivery(yield* readJsonObject(request)))
           const results = yield* Effect.forEach(
             sources,
-            (id) => Effect.result<unknown, GatewayError, CurrentTeam>(delivery === null ? retry(id) : deliver(id, delivery)),
+            (id) =>
+              Effect.result<unknown, GatewayError, CurrentTeam>(delivery === null ? retry(id) : deliver(id, delivery)),
             { concurrency: atOnce }
           )
           return {

@@ -52,7 +52,10 @@ export class ChannelsApi extends HttpApiGroup.make("channels")
       })
     ),
     HttpApiEndpoint.get("metrics", "/sources/channel-metrics", {
-      query: { ...Parameters.onlyTeam, days: Parameters.clamped(90, 14, "Dates that are returned, up to the current one") },
+      query: {
+        ...Parameters.onlyTeam,
+        days: Parameters.clamped(90, 14, "Days that are counted, up to the current one")
+      },
       success: ChannelMetrics
     }).annotateMerge(
       operation({

@@ -1,12 +1,7 @@
 import { Result, Schema } from "effect"
 import { completed, writtenMembers } from "@tidegate/connectors/Settings"
 import type { SourceProvider, Trigger } from "@tidegate/channels/SourceProvider"
-import {
-  type Definition,
-  definitionsOf,
-  sourceProviderOf,
-  sourceProviders
-} from "@tidegate/channels/SourceProviders"
+import { type Definition, definitionsOf, sourceProviderOf, sourceProviders } from "@tidegate/channels/SourceProviders"
 import { didYouMean } from "@tidegate/model/NearestName"
 import { deliveryDefaults, type ProviderSettings } from "@tidegate/model/ProviderSource"
 import { describedAs } from "../DescribedAs.ts"
@@ -74,7 +69,7 @@ const members = {
   inputs: setting(
     Schema.JsonObject.annotate({
       description: "The inputs of the definition's config_schema; they are replaced as a whole"
-    }),
+    }).check(Schema.isMaxProperties(100, { message: "must have at most 100 members" })),
     object
   ),
   ...deliveryMembers
@@ -117,7 +112,13 @@ const providerOf = (
   if (stored !== null && key !== stored.provider_key) return fieldError(at, "cannot be changed: create another source")
   const provider = sourceProviderOf(key)
   return provider === undefined
-    ? fieldError(at, `is no provider of sources${didYouMean(key, sourceProviders.map((one) => one.key))}`)
+    ? fieldError(
+        at,
+        `is no provider of sources${didYouMean(
+          key,
+          sourceProviders.map((one) => one.key)
+        )}`
+      )
     : Result.succeed(provider)
 }
 
@@ -166,7 +167,8 @@ const inputsOf = (trigger: Trigger, written: Schema.JsonObject): Result.Result<S
 
 const accountOf = ({ account, name }: SourceProvider, id: string | null): Result.Result<string | null, FieldErrors> => {
   const at = "provider_account_id"
-  if (account === null) return id === null ? Result.succeed(null) : fieldError(at, `must be null: ${name} has no accounts`)
+  if (account === null)
+    return id === null ? Result.succeed(null) : fieldError(at, `must be null: ${name} has no accounts`)
   return id === null ? fieldError(at, `is required: connect an account at ${name} first`) : Result.succeed(id)
 }
 

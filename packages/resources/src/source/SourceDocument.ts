@@ -162,6 +162,13 @@ const providerWrite = ({ Auth, kind: { authType, name, types } }: (typeof writte
 
 const providerWrites = written.map(providerWrite)
 
+const providerExample = {
+  provider_key: "websub",
+  definition_key: "entry.added_polling",
+  inputs: { url: "https://blog.example.com/feed" },
+  schedule: { interval_minutes: 15 }
+}
+
 /** Sources that receive nothing: their requests are items of a provider. */
 const ItemWrite = Schema.Struct({
   ...whole,
@@ -171,10 +178,12 @@ const ItemWrite = Schema.Struct({
   .check(alsoBeside("config"))
   .annotate({
     identifier: "ItemSourceWrite",
-    description: "A source whose requests are items of a provider: it gets notifications, or reads a list by its schedule."
+    description:
+      "A source whose requests are items of a provider: it gets notifications, or reads a list by its schedule.",
+    examples: [{ name: "blog", type: providerType, config: { provider: providerExample } }] as never
   })
 
-export const SourceWrite = Schema.Union([GenericWrite, ItemWrite, ...providerWrites]).annotate({
+export const SourceWrite = Schema.Union([GenericWrite, ...providerWrites, ItemWrite]).annotate({
   identifier: "SourceWrite",
   description: [
     "The type selects the settings: config.auth of a provider's type has the settings of that provider.",

@@ -13,7 +13,7 @@ import { Secrets } from "../secrets/Secrets.ts"
 import { makeStore } from "./MakeStore.ts"
 import { nobody, noRows, type Store, type StoredRow, type Values } from "./Store.ts"
 import { loseSource } from "../workflows/WorkflowLinks.ts"
-import { channelsOf } from "../channels/ChannelReads.ts"
+import { channelsOf } from "../channels/ChannelView.ts"
 import { checkAccount, followChannel } from "../channels/SourceChannel.ts"
 
 type Later = "chat_defer_ephemeral" | "rate_limit" | "rate_limit_period"

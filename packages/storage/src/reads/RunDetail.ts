@@ -99,7 +99,10 @@ const triggerOf = Effect.fnUntraced(function* (
     from requests where id = ${request_id} and team_id = ${team_id}`
   const [source] = yield* sql<{ name: string; provider_key: string | null; definition_key: string | null }>`
     select s.name, ${sql.literal(triggerKeys)} from sources s where s.id = ${source_id} and s.team_id = ${team_id}`
-  const { definition_key, name, provider_key } = sourceTrigger(source?.provider_key ?? null, source?.definition_key ?? null)
+  const { definition_key, name, provider_key } = sourceTrigger(
+    source?.provider_key ?? null,
+    source?.definition_key ?? null
+  )
   const data = withPreview ? (yield* requestPayloads(team_id, [request_id], largestTrigger)).get(request_id) : undefined
   // Retention leaves the record without its payload.
   const kept = request === undefined || request.method === "" ? undefined : request

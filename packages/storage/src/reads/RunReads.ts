@@ -206,7 +206,10 @@ const shown = Effect.fnUntraced(function* (
   return rows.map((row) => {
     const run = runOf(row, false)
     const source = sources.get(row.source_id)
-    const { name: trigger_name, provider_key } = sourceTrigger(source?.provider_key ?? null, source?.definition_key ?? null)
+    const { name: trigger_name, provider_key } = sourceTrigger(
+      source?.provider_key ?? null,
+      source?.definition_key ?? null
+    )
     return {
       id: run.id,
       request_id: run.request_id,

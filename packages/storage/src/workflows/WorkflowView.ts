@@ -70,7 +70,7 @@ const sourceOf = (source: SourceRow, latest: Schema.Json, listed: boolean): Work
     output_schema: described?.trigger.output ?? null,
     schema_provenance: described !== null ? "provider" : sample === null ? "none" : "sample",
     primary_output: described?.trigger.primaryOutput ?? "body",
-    export_path: null,
+    export_path: described === null ? null : "body",
     sample
   }
 }

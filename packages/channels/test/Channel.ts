@@ -1,5 +1,6 @@
 import { completed, type Config } from "@tidegate/connectors/Settings"
 import { Effect, Result, type Schema } from "effect"
+import { runToEnd } from "@tidegate/runtime/Resumable"
 import type {
   Adapter,
   CallbackMessage,
@@ -97,7 +98,7 @@ export class Channel {
 
   /** One request to a callback. */
   receive(live: Live, message: Partial<CallbackMessage>): Notification {
-    const notification = this.adapter.receive(live.subscription, this.inputs, {
+    const received = this.adapter.receive(live.subscription, this.inputs, {
       method: "POST",
       query: "",
       headers: {},
@@ -105,6 +106,7 @@ export class Channel {
       receivedAt: this.now,
       ...message
     })
+    const notification = "kind" in received ? received : runToEnd(received)
     live.got.push(notification)
     const { lastMessageNumber } = live.subscription
     if (notification.kind === "dirty" && notification.messageNumber !== null) {

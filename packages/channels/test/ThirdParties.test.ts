@@ -6,7 +6,7 @@ import examples from "@octokit/webhooks-examples/api.github.com/index.json" with
 import { sign } from "@octokit/webhooks-methods"
 import { Effect } from "effect"
 import vectors from "../../verification/test/fixtures/providers/vectors.json" with { type: "json" }
-import type { CallbackMessage, ProviderAnswer, ProviderRequest } from "../src/Adapter.ts"
+import type { CallbackMessage, ProviderAnswer } from "../src/Adapter.ts"
 import type { Trigger } from "../src/SourceProvider.ts"
 import { definitionOf } from "../src/SourceProviders.ts"
 
@@ -38,7 +38,7 @@ const message = (of: Partial<CallbackMessage>): CallbackMessage => ({
 })
 
 /** Every request gets this answer. */
-const answering = (value: object) => (_: ProviderRequest) =>
+const answering = (value: object) => () =>
   Effect.succeed<ProviderAnswer>({
     status: 200,
     headers: { date: new Date(now).toUTCString() },
@@ -47,7 +47,7 @@ const answering = (value: object) => (_: ProviderRequest) =>
   })
 
 describe("Webhooks of GitHub", () => {
-  const inputs = { repository: "Codertocat/Hello-World", branch: null, api_path: null }
+  const inputs = { repository: "Codertocat/Hello-World", branch: null }
   const payloads = (event: string): ReadonlyArray<object> =>
     (examples as ReadonlyArray<{ readonly name: string; readonly examples: ReadonlyArray<object> }>).find(
       ({ name }) => name === event
@@ -220,11 +220,11 @@ describe("Answers of Microsoft Graph", () => {
       const notified = (clientState: string): ChangeNotificationCollection => ({
         value: [
           {
-            subscriptionId: "7f105c7d-2dc5-4530-97cd-4e7ae6534c07" as never,
+            subscriptionId: "7f105c7d-2dc5-4530-97cd-4e7ae6534c07",
             changeType: "created",
             clientState,
             resource: "Users/1/Messages/2",
-            tenantId: "84bd8158-6d4d-4958-8b9f-9d6445542f95" as never,
+            tenantId: "84bd8158-6d4d-4958-8b9f-9d6445542f95",
             subscriptionExpirationDateTime: "2026-03-04T18:23:45.9356913Z"
           }
         ]

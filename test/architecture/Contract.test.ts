@@ -12,6 +12,7 @@ const declared: ReadonlySet<string> = new Set(["model", "resources"])
 const computing: ReadonlySet<string> = new Set([
   ...declared,
   "actions",
+  "channels",
   "connectors",
   "formatter",
   "interpolation",

@@ -2,6 +2,8 @@
 export const introductions: Readonly<Record<string, string>> = {
   Sources:
     "A source has a URL to which senders post, and defines who may send. Guides: [sources](../sources.md), [providers](../providers.md). `PUT /sources` creates or updates a source by name, so a setup script can run repeatedly.",
+  Channels:
+    "A provider source receives the items of a provider: by notifications, through a **channel**, or by polling. Guide: [provider sources](../provider-sources.md).",
   Destinations:
     "A destination defines where events are delivered, how fast, and how the gateway authenticates there. Guide: [destinations](../destinations.md).",
   Connections:
@@ -14,6 +16,10 @@ export const introductions: Readonly<Record<string, string>> = {
     "A saved action is an action that steps of workflows call, saved with its credentials. The catalog lists the available actions. Guides: [actions](../actions.md), [all actions](../action-reference.md).",
   "Channel alerts":
     "An alert says what is wrong with the channel of a provider source. The settings say who is told of it, by e-mail and in a chat. Guide: [alerts](../alerts.md).",
+  "Source providers":
+    "The catalog of the providers of sources: the account that each needs, and its definitions with their inputs and outputs.",
+  "Provider accounts":
+    "A provider account lets sources and actions call a provider in somebody's name. It is connected by a consent (OAuth 2) or by credentials. Guide: [provider accounts](../provider-accounts.md).",
   Workflows:
     "A workflow is a graph of steps. Each request of its source runs through it. Its **runs** show the result for each request, step by step. Guide: [workflows](../workflows.md).",
   Requests:

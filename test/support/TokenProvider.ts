@@ -76,7 +76,7 @@ export class TokenProvider {
     this.#provider = new Provider(this.issuer, {
       clients: [client("client_secret_basic"), client("client_secret_post")],
       scopes: ["openid", "offline_access", "events:write"],
-      features: { clientCredentials: { enabled: true } },
+      features: { clientCredentials: { enabled: true }, revocation: { enabled: true } },
       pkce: { required: () => true },
       rotateRefreshToken: true,
       ttl: { AccessToken: life, ClientCredentials: life, RefreshToken: 86_400 },
@@ -86,7 +86,7 @@ export class TokenProvider {
     })
     const answer = this.#provider.callback()
     server.on("request", (request, response) => {
-      if (request.method !== "POST" || !request.url!.startsWith("/token")) {
+      if (request.method !== "POST" || !/^\/token(?:\?|$)/.test(request.url!)) {
         answer(request, response)
         return
       }

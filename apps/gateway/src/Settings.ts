@@ -3,6 +3,7 @@ import { resolve } from "node:path"
 import type { MailSettings } from "@tidegate/entities/Alerts/MailServer"
 import { type LoopLimits, loopLimits } from "@tidegate/entities/Loops"
 import { CallsAtOnce } from "@tidegate/entities/Workflow/RunRoom"
+import { providerOrigins, sourceProviders } from "@tidegate/channels/SourceProviders"
 import { knownOrigins } from "@tidegate/connectors/Connectors"
 import { type RedisAddress, redisAddress } from "@tidegate/coordination/RedisAddress"
 import { foldAddress } from "@tidegate/model/EmailAddress"
@@ -98,6 +99,9 @@ const originOf = (text: string | undefined): string | null => {
   return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : null
 }
 
+/** The origins of all APIs with a fixed address: those of destinations, and those of the providers of sources. */
+const calledOrigins: ReadonlySet<string> = new Set([...knownOrigins, ...providerOrigins(sourceProviders)])
+
 /** Pairs of origins: `https://api.example.com=http://127.0.0.1:9000`. */
 const origins = Effect.fnUntraced(function* (name: string, text: string) {
   const pairs = new Map<string, string>()
@@ -109,9 +113,9 @@ const origins = Effect.fnUntraced(function* (name: string, text: string) {
       })
     }
     // Refused, because it would have no effect and the calls would go to the API itself.
-    if (!knownOrigins.has(known)) {
+    if (!calledOrigins.has(known)) {
       return yield* new SettingsError({
-        message: `${name} names ${known}, which no destination calls; it knows ${[...knownOrigins].join(", ")}`
+        message: `${name} names ${known}, which the gateway does not call; it knows ${[...calledOrigins].join(", ")}`
       })
     }
     pairs.set(known, found)

@@ -83,11 +83,10 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, c
     Layer.provideMerge(database(settings, url, keys))
   )
 
-const actors = ({ apiOrigins, mail, retention, senderDomains, workflowConcurrency }: Settings) =>
+const actors = ({ mail, retention, senderDomains, workflowConcurrency }: Settings) =>
   Layer.provide(
     Actors.layer(bounds, retention),
     Layer.mergeAll(
-      Layer.succeed(ApiOrigins, (origin) => apiOrigins.get(origin) ?? origin),
       Layer.succeed(SenderDomains, senderDomains),
       MailServer.layer(mail),
       Layer.succeed(CallsAtOnce, workflowConcurrency),
@@ -185,6 +184,7 @@ const gateway = Effect.gen(function* () {
     Layer.provide(roles[given.role], [
       telemetryOf(telemetry),
       Layer.succeed(TeamLimits, given.teamLimits),
+      Layer.succeed(ApiOrigins, (origin) => given.apiOrigins.get(origin) ?? origin),
       Layer.succeed(Loops, loops),
       Layer.succeed(TrustedProxies.Current, given.trustedProxies),
       Layer.succeed(ConsentKey, consentKeyOf(first.key))

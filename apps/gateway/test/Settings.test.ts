@@ -52,7 +52,7 @@ describe("Gateway settings", () => {
     Effect.gen(function* () {
       for (const origin of ["https://api.slack.com", "http://slack.com", "https://slack.com:444"]) {
         const message = yield* refusal({ TIDEGATE_API_ORIGINS: `${origin}=http://127.0.0.1:9000` })
-        expect(message).toContain(`TIDEGATE_API_ORIGINS names ${origin}, which no destination calls`)
+        expect(message).toContain(`TIDEGATE_API_ORIGINS names ${origin}, which the gateway does not call`)
         for (const known of knownOrigins) expect(message).toContain(known)
       }
       expect(yield* refusal({ TIDEGATE_API_ORIGINS: "https://slack.com" })).toContain("must be pairs")

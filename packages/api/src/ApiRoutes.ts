@@ -6,6 +6,8 @@ import type { Feed } from "@tidegate/coordination/Feed"
 import type { RedisStatus } from "@tidegate/coordination/Coordination"
 import type { RateLimiter } from "@tidegate/coordination/limits/RateLimiter"
 import type { Egress } from "@tidegate/egress/Egress"
+import { ProviderAccounts } from "@tidegate/entities/accounts/ProviderAccounts"
+import { ProviderCalls } from "@tidegate/entities/accounts/ProviderCalls"
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { Api } from "./contract/Api.ts"
@@ -15,6 +17,7 @@ import * as AuthHandlers from "./auth/AuthHandlers.ts"
 import * as Authorization from "./handlers/Authorization.ts"
 import type { Stores } from "./handlers/Calls.ts"
 import * as ChannelAlertHandlers from "./channel-alerts/ChannelAlertHandlers.ts"
+import * as ChannelHandlers from "./channels/ChannelHandlers.ts"
 import * as ConnectionHandlers from "./connections/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./destinations/DestinationHandlers.ts"
 import * as EventHandlers from "./events/EventHandlers.ts"
@@ -25,10 +28,12 @@ import * as FormatterHandlers from "./formatter/FormatterHandlers.ts"
 import * as MetricsHandlers from "./metrics/MetricsHandlers.ts"
 import * as ProjectKeyHandlers from "./project-keys/ProjectKeyHandlers.ts"
 import * as ProjectSecretHandlers from "./project-secrets/ProjectSecretHandlers.ts"
+import * as ProviderAccountHandlers from "./provider-accounts/ProviderAccountHandlers.ts"
 import * as PublicBinHandlers from "./public-bins/PublicBinHandlers.ts"
 import * as RequestHandlers from "./requests/RequestHandlers.ts"
 import * as ShareHandlers from "./shares/ShareHandlers.ts"
 import * as SourceHandlers from "./sources/SourceHandlers.ts"
+import * as SourceProviderHandlers from "./source-providers/SourceProviderHandlers.ts"
 import * as StreamHandlers from "./streams/StreamHandlers.ts"
 import * as TeamHandlers from "./teams/TeamHandlers.ts"
 import * as TransformationHandlers from "./transformations/TransformationHandlers.ts"
@@ -82,6 +87,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
   Layer.provide([
     ChannelAlertHandlers.layer,
     SourceHandlers.layer,
+    ChannelHandlers.layer,
     DestinationHandlers.layer,
     ConnectionHandlers.layer,
     TransformationHandlers.layer,
@@ -91,6 +97,8 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     WorkflowTestHandlers.layer,
     FilterHandlers.layer,
     ActionHandlers.layer,
+    SourceProviderHandlers.layer,
+    ProviderAccountHandlers.layer,
     RequestHandlers.layer,
     EventHandlers.layer,
     IgnoredEventHandlers.layer,
@@ -107,7 +115,8 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     StreamHandlers.layer
   ]),
   Layer.provide(Authorization.layer),
-  Layer.provide([Credentials.layer, KeyAudit.layer, KeyLimits.layer, idTokens])
+  Layer.provide([Credentials.layer, KeyAudit.layer, KeyLimits.layer, idTokens]),
+  Layer.provide(Layer.provide(ProviderAccounts.layer, ProviderCalls.layer))
 )
 
 /** Ends the streams before the server waits for its connections to end: its layer is built after the server's. */

@@ -1,12 +1,22 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import { Context } from "effect"
 import { HttpServerResponse } from "effect/http"
-import type { ConsentFor } from "@tidegate/storage/delivery/DestinationTokens"
 
 /**
- * The page for a person whom a provider has redirected back. It names the team and the destination of the consent. The link that
- * they followed may come from anyone who may edit a destination of that team, so nothing happens until they confirm here.
+ * The page for a person whom a provider has redirected back. It names the team, and the destination or the provider account of the
+ * consent. The link that they followed may come from anyone in that team, so nothing happens until they confirm here.
  */
+
+/** What a consent is for. */
+export interface Asking {
+  readonly what: "destination" | "account"
+  readonly id: string
+  readonly name: string
+  /** The destination's type, or the provider. */
+  readonly type: string
+  readonly team_id: string
+  readonly team_name: string
+}
 
 const style = `body{font:1rem/1.5 system-ui,sans-serif;max-width:36rem;margin:4rem auto;padding:0 1rem}
 button{font:inherit;padding:.5rem 1rem}code{overflow-wrap:anywhere}`
@@ -78,26 +88,46 @@ export const isConfirmation = (key: string, brought: Brought, said: string | und
  * Asks for confirmation. The form posts to the page's own address, so it works with any public URL. It posts only after a click:
  * no URL that a browser fetches confirms anything.
  */
-export const askingPage = (
-  { id, name, team_id, team_name, type }: ConsentFor,
-  { code, state }: Brought,
-  confirmed: string
-) =>
+export const askingPage = (asking: Asking, { code, state }: Brought, confirmed: string) =>
   page(
     200,
     "Do you consent?",
-    `<p>The destination ${named(name, id)}, of type ${escaped(type)}, asks to deliver with your consent.
-It belongs to the team ${named(team_name, team_id)}: who may edit it decides what is delivered.</p>
+    `${wordsOf[asking.what].asks(asking)}
 <p>If you do not know it, or did not expect this, close this page. Nothing has been done with your consent yet.</p>
 <form method="post" action="?${escaped(new URLSearchParams({ state, code, confirmed }).toString())}">
-<button>Yes, deliver with my consent</button></form>`
+<button>${wordsOf[asking.what].agree}</button></form>`
   )
 
-export const endedPage = ({ id, name, team_id, team_name }: ConsentFor, renewable: boolean) =>
+interface Words {
+  readonly asks: (asking: Asking) => string
+  readonly agree: string
+  readonly done: (asking: Asking) => string
+}
+
+const wordsOf: Readonly<Record<Asking["what"], Words>> = {
+  destination: {
+    asks: ({ id, name, team_id, team_name, type }) =>
+      `<p>The destination ${named(name, id)}, of type ${escaped(type)}, asks to deliver with your consent.
+It belongs to the team ${named(team_name, team_id)}: who may edit it decides what is delivered.</p>`,
+    agree: "Yes, deliver with my consent",
+    done: ({ id, name, team_id, team_name }) =>
+      `The destination ${named(name, id)} of the team ${named(team_name, team_id)} delivers with your consent from now on.`
+  },
+  account: {
+    asks: ({ id, name, team_id, team_name, type }) =>
+      `<p>The team ${named(team_name, team_id)} asks to use your account at ${escaped(type)}, as its provider account ${named(name, id)}.
+Who may edit the team's sources and actions decides what is read and done with your account.</p>`,
+    agree: "Yes, connect my account",
+    done: ({ id, name, team_id, team_name }) =>
+      `Your account is connected to the team ${named(team_name, team_id)}, as its provider account ${named(name, id)}.`
+  }
+}
+
+export const endedPage = (asking: Asking, renewable: boolean) =>
   page(
     200,
     "Done",
-    `<p>The destination ${named(name, id)} of the team ${named(team_name, team_id)} delivers with your consent from now on.</p>
+    `<p>${wordsOf[asking.what].done(asking)}</p>
 ${renewable ? "" : "<p>The provider has given no refresh token: somebody has to consent again when the first token is over.</p>"}
 <p>You can close this page. You take your consent back at the provider.</p>`
   )

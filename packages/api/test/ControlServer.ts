@@ -13,6 +13,7 @@ import { Lease } from "../../entities/src/Lease.ts"
 import * as ConnectionBehaviour from "../../entities/src/Connection/ConnectionBehaviour.ts"
 import { Cancellations } from "../../entities/src/Cancellations.ts"
 import { actorOf } from "../../entities/src/Actor.ts"
+import { ChannelEntity } from "../../entities/src/Channel/ChannelProtocol.ts"
 import * as Coordination from "@tidegate/coordination/Coordination"
 import { Egress } from "@tidegate/egress/Egress"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
@@ -95,6 +96,8 @@ const entities = Layer.mergeAll(
   FilterBehaviour.layer,
   Layer.provide(BulkOperationBehaviour.layer, [Dispatcher.layer, Lease.layerAlways]),
   KeyLimitBehaviour.layer,
+  // Channels are another suite's: here they do nothing.
+  ChannelEntity.toLayer({ Wake: () => Effect.void }),
   destinationEntity
 ).pipe(Layer.provide(Layer.merge(Cancellations.layer, FakeSandbox.layer)))
 

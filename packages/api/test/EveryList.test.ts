@@ -25,7 +25,7 @@ const declared = Object.keys(document.paths).filter((path) => {
   const schema = document.paths[path].get?.responses["200"]?.content?.["application/json"]?.schema
   // The catalog is the same for everybody, and whole.
   return (
-    !path.startsWith("/metrics/") && path !== "/action-providers" && resolved(schema)?.properties?.models !== undefined
+    !path.startsWith("/metrics/") && !path.endsWith("-providers") && resolved(schema)?.properties?.models !== undefined
   )
 })
 
@@ -282,7 +282,7 @@ layer(Worlds.layer, { excludeTestServices: true })("Every list", (it) => {
           taken.push(row)
           // What one request became has its time.
           const at = path.startsWith("/requests/{id}") ? Date.parse(body.models.at(-1).created_at) : Date.now()
-          const id = newId(`${last.slice(0, 3)}_`, at)
+          const id = newId(`${last.slice(0, last.indexOf("_"))}_`, at)
           yield* put({ ...row, id, attempt_number: 100 + added.length, token_hash: id, ...first?.(id, new Date()) })
           added.push(id)
         }

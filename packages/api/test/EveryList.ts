@@ -364,6 +364,39 @@ export const lists: ReadonlyArray<List> = [
     envelope: every
   },
   {
+    path: "/sources/channels",
+    filters: {
+      status: () => ["error", ({ channel }) => (channel as { readonly status: string }).status === "error"]
+    },
+    orders: [],
+    dir: false,
+    most: null,
+    cursors: "none",
+    envelope: every
+  },
+  ...["/sources/{id}/runs", "/sources/{id}/activity"].map((path): List => ({
+    path,
+    id: ({ itemSource }) => itemSource,
+    filters: {},
+    orders: [],
+    dir: false,
+    table: "source_runs",
+    most: 100,
+    clamps: true,
+    cursors: "onward",
+    envelope: every
+  })),
+  {
+    path: "/provider-accounts",
+    table: "provider_accounts",
+    filters: {},
+    orders: [],
+    dir: false,
+    most: 255,
+    cursors: "onward",
+    envelope: every
+  },
+  {
     path: "/request-fixtures/{id}/targets",
     id: ({ fixture }) => fixture,
     filters: {},

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto"
 import { Effect, Layer } from "effect"
 import { OpenApi } from "effect/http-api"
 import { SqlClient } from "effect/sql"
+import { KnownProviders } from "@tidegate/channels/KnownProviders"
 import { newId } from "@tidegate/model/Ids"
 import { type Permission, type Scope, scopesFor } from "@tidegate/model/Permission"
 import { createOperation } from "@tidegate/storage/bulk/BulkOperations"
@@ -38,6 +39,17 @@ const old: OldDays = {
   bodyBytes: 64
 }
 
+const provider = JSON.stringify({
+  provider_key: "websub",
+  definition_key: "entry.added",
+  provider_account_id: null,
+  inputs: { url: "https://blog.test/feed" },
+  schedule: { interval_minutes: 5 },
+  auto_fallback: true,
+  max_failures: 3,
+  restore_after_minutes: 30
+})
+
 const keyOf = (team: string) => `gwk_the_key_of_${team}`
 const admin = "admin@example.com"
 
@@ -65,6 +77,15 @@ const world = Layer.effectDiscard(
       values (${foreign("wfr")}, ${other}, ${foreign("wfl")}, ${request_id}, ${foreign("src")}, 1, 'failed', 1, 0, ${other}, now(), now(), now(), now())`
     yield* sql`insert into workflow_steps (id, team_id, run_id, part, steps, previews, created_at)
       values (${newId("wsp_", old.now)}, ${other}, ${foreign("wfr")}, 1, '{}', ${JSON.stringify({ 0: { input: other } })}, now())`
+    // A provider source's settings are what its channel is shown by; its name and its records are telltales.
+    yield* sql`update sources set name = 'far0000', type = 'PROVIDER', config = jsonb_set(config::jsonb, '{provider}', ${provider}::jsonb)::json
+      where id = ${foreign("src")}`
+    yield* sql`insert into channels (source_id, team_id, created_at, updated_at) values (${foreign("src")}, ${other}, now(), now())`
+    yield* sql`insert into channel_events (id, team_id, source_id, kind, severity, message, created_at, expires_at)
+      values (${newId("cev_", old.now)}, ${other}, ${foreign("src")}, 'stopped', 'info', ${other}, now(), now() + interval '1 day')`
+    yield* sql`insert into channel_metrics values (${other}, ${foreign("src")}, current_date, 'far0000', 1, now() + interval '1 day')`
+    yield* sql`insert into source_runs (id, team_id, source_id, status, reason, error_code, scheduled_at, expires_at)
+      values (${newId("trun_", old.now)}, ${other}, ${foreign("src")}, 'failed', 'schedule', 'far0000', now(), now() + interval '1 day')`
     const ofOther = { team_id: other, request_id }
     const made = yield* share(
       { ...ofOther, title: null, expiresAt: new Date(old.now + 3_600_000), secretNames: [], includeBody: true },
@@ -99,6 +120,8 @@ const world = Layer.effectDiscard(
       null
     )
     yield* sql`update project_api_keys set id = ${foreignKey}, lookup = 'far0000f' where team_id = ${other}`
+    yield* sql`insert into provider_accounts (id, team_id, provider_key, name, connection, base_url, created_at, updated_at)
+      values (${foreign("pac")}, ${other}, 'far0000', 'far0000', 'api_key', 'https://far0000.example.com', now(), now())`
     yield* sql`insert into users (id, issuer, subject, email, email_verified, name, created_at, updated_at)
       values (${foreign("usr")}, 'https://issuer.test', 'far', 'far0000@example.com', true, 'far0000', now(), now())`
     yield* sql`insert into memberships values (${other}, ${foreign("usr")}, 'owner', now())`
@@ -112,6 +135,8 @@ const world = Layer.effectDiscard(
       Effect.map(SignInSettings, (settings) => ({ ...settings, siteAdmins: new Set([admin]) }))
     )
   ),
+  // No call of an example leaves the process.
+  Layer.provide(Layer.succeed(KnownProviders, [])),
   Layer.provide(Layer.succeed(RateLimits, { perKey: 0, failedPerAddress: 1_000_000 })),
   Layer.orDie
 )
@@ -119,7 +144,7 @@ const world = Layer.effectDiscard(
 /** The ids of the other team's things, by their prefix. Of what is not there, one that nobody has. */
 const foreign = (prefix: string): string => {
   const { action, connection, destination, filter, source, transformation } = resourcesOf(other)
-  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch", "wfl", "wfr", "usr"]
+  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch", "wfl", "wfr", "usr", "pac"]
   const resources: Readonly<Record<string, string>> = {
     src: source,
     des: destination,

@@ -13,10 +13,20 @@ export interface World extends History {
   /** A request that became more than a page of events and of ignored events. */
   readonly request: string
   readonly fixture: string
+  /** A provider source that has been polled. */
+  readonly itemSource: string
   /** A bulk operation that made requests and events. */
   readonly operation: string
   /** A moment that half of the requests are older than. */
   readonly middle: string
+}
+
+const delivery = {
+  provider_account_id: null,
+  schedule: { interval_minutes: 5 },
+  auto_fallback: true,
+  max_failures: 3,
+  restore_after_minutes: 30
 }
 
 /** Copies of a row, each with an id of its own of the time of `at`, and with other members where that is said. */
@@ -161,8 +171,28 @@ const make = Effect.fnUntraced(function* (
     select 'shr_' || substr(md5(id), 1, 24), team_id, id, id, now() + interval '1 day',
       case when row_number() over (order by id) % 4 = 0 then now() end, now() + interval '8 days', created_at, created_at
     from (select * from requests where team_id = ${team} order by id limit 14) r`
+  const items = ["items", "more items"].map((name) => [newId(prefixes.source, from), name] as const)
+  const provider = { provider_key: "websub", definition_key: "entry.added", inputs: { url: "https://blog.test/feed" } }
+  for (const [id, name] of items) {
+    yield* sql`insert into sources (id, team_id, name, type, config, created_at, updated_at)
+      select ${id}, team_id, ${name}, 'PROVIDER',
+        jsonb_set(config::jsonb, '{provider}', ${JSON.stringify({ ...provider, ...delivery })}::jsonb)::json, now(), now()
+      from sources where id = ${source!}`
+  }
+  const itemSource = items[0]![0]
+  yield* sql`insert into channel_alerts (id, team_id, source_id, code, status, message, occurrences, first_seen_at, last_seen_at)
+    values (${newId(prefixes.channelAlert, from)}, ${team}, ${itemSource}, 'channel_provision_failed', 'active', 'no', 1, now(), now())`
+  for (let place = 0; place < 12; place++) {
+    yield* sql`insert into source_runs (id, team_id, source_id, status, reason, items_found, items_new, scheduled_at, expires_at)
+      values (${newId(prefixes.sourceRun, from + place)}, ${team}, ${itemSource}, ${place % 3 === 0 ? "failed" : "succeeded"},
+        'schedule', 10, ${place % 2}, now(), now() + interval '1 day')`
+  }
+  yield* sql`insert into provider_accounts (id, team_id, provider_key, name, connection, base_url, created_at, updated_at)
+    select 'pac_' || substr(id, 5), team_id, 'git_host', id, 'api_key', 'https://api.example.com', created_at, created_at
+    from (select * from requests where team_id = ${team} order by id limit 14) r`
   return {
     ...history,
+    itemSource,
     transformation,
     workflow: workflows[0]!,
     request,

@@ -5,26 +5,6 @@ import { isNotBuilt } from "../src/NotBuilt.ts"
 import { call, layer as server } from "./ControlServer.ts"
 
 layer(server, { excludeTestServices: true })("Routes that are not built yet", (it) => {
-  for (const [method, path] of [
-    ["GET", "/sources/channel-metrics"],
-    ["GET", "/sources/channels"],
-    ["POST", "/sources/src_1/channel-retry"],
-    ["GET", "/Sources/Channel-Metrics/"],
-    ["HEAD", "/provider-accounts"]
-  ] as const) {
-    it.effect(`Route ${method} ${path} answers that it is not built yet`, () =>
-      Effect.gen(function* () {
-        for (const prefix of ["", "/v1"]) {
-          const answer = yield* call(method, prefix + path)
-          expect(answer.status).toBe(404)
-          if (method === "HEAD") continue
-          const message = `${method} ${path} is not built yet`
-          expect(answer.body).toMatchObject({ code: "ROUTE_NOT_FOUND", message, data: { built: false } })
-        }
-      })
-    )
-  }
-
   it.effect("Built and unknown routes do not answer that they are not built yet", () =>
     Effect.gen(function* () {
       const endpoints = Object.values(Api.groups).flatMap((group) => Object.values(group.endpoints))

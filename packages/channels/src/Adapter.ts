@@ -185,7 +185,10 @@ export interface Adapter {
     subscription: Subscription,
     callback: string
   ) => Effect.Effect<Provisioned, ProviderError>
-  /** Extends it; null: the protocol has no renewal, so a new subscription is created, and then the old one is stopped. */
+  /**
+   * Extends it; null: the protocol has no renewal, so a new subscription is created, and then the old one is stopped. `verifying`: the
+   * subscription stays as it is, with its end, until a handshake brings the new end (WebSub).
+   */
   readonly renew:
     | ((context: Context, subscription: Subscription, callback: string) => Effect.Effect<Provisioned, ProviderError>)
     | null

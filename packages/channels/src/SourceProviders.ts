@@ -1,7 +1,13 @@
+import { eventSub } from "./providers/EventSub.ts"
+import { gitHost } from "./providers/GitHost.ts"
+import { graph } from "./providers/Graph.ts"
+import { jsonFeed } from "./providers/JsonFeed.ts"
+import { watch } from "./providers/Watch.ts"
+import { webSub } from "./providers/WebSub.ts"
 import type { SourceProvider, Trigger } from "./SourceProvider.ts"
 
 /** Every provider of sources. */
-export const sourceProviders: ReadonlyArray<SourceProvider> = []
+export const sourceProviders: ReadonlyArray<SourceProvider> = [webSub, jsonFeed, watch, graph, eventSub, gitHost]
 
 export const sourceProviderOf = (key: string): SourceProvider | undefined =>
   sourceProviders.find((provider) => provider.key === key)
@@ -32,6 +38,20 @@ export const definitionOf = (providerKey: string, key: string): Definition | und
   const provider = sourceProviderOf(providerKey)
   return provider === undefined ? undefined : definitionsOf(provider).find((definition) => definition.key === key)
 }
+
+/** The origins that calls of these providers lead to, unless an account names another one. */
+export const providerOrigins = (providers: ReadonlyArray<SourceProvider>): ReadonlySet<string> =>
+  new Set(
+    providers.flatMap(({ account }) => {
+      if (account === null) return []
+      const { oauth2, origin } = account
+      const urls = [origin, ...(oauth2 === null ? [] : [oauth2.tokenUrl, oauth2.revocationUrl ?? origin])]
+      return urls.map((url) => new URL(url, origin).origin)
+    })
+  )
+
+/** What the two definitions of a trigger have in common. */
+export const pairKeyOf = (provider: SourceProvider, trigger: Trigger): string => `${provider.key}.${trigger.key}`
 
 /** The definition of the same trigger with the other mode; undefined: the trigger has only one way. */
 export const pairOf = ({ key, provider, trigger }: Definition): Definition | undefined =>

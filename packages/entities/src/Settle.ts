@@ -3,7 +3,7 @@ import type { Sharding } from "effect/cluster/Sharding"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import type { Concerned } from "@tidegate/storage/control/Store"
 import { Cancellations } from "./Cancellations.ts"
-import { reloadDestinations } from "./dispatch/WakeUps.ts"
+import { reloadDestinations, wakeUps } from "./dispatch/WakeUps.ts"
 
 /** What has to follow a committed change: returns when everyone whom it concerns uses it. */
 export const settling: Effect.Effect<
@@ -13,12 +13,11 @@ export const settling: Effect.Effect<
 > = Effect.gen(function* () {
   const cancellations = yield* Cancellations
   const sharding = yield* Effect.context<Sharding>()
-  return ({ cancelled, destinations }) =>
-    Effect.provideContext(
-      Effect.andThen(
-        Effect.forEach(cancelled, cancellations.request, { discard: true }),
-        reloadDestinations(destinations)
-      ),
-      sharding
+  const { wakeChannel } = yield* wakeUps
+  return ({ cancelled, channel, destinations }) =>
+    Effect.forEach(cancelled, cancellations.request, { discard: true }).pipe(
+      Effect.andThen(channel === undefined ? Effect.void : wakeChannel(channel)),
+      Effect.andThen(reloadDestinations(destinations)),
+      Effect.provideContext(sharding)
     )
 })

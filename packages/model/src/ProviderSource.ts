@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { RestoreAfter, Schedule } from "./Channel.ts"
 
 /** The type of sources whose requests are items of a provider. */
 export const providerType = "PROVIDER"
@@ -10,13 +11,13 @@ export const ProviderSettings = Schema.Struct({
   definition_key: Schema.String,
   provider_account_id: Schema.NullOr(Schema.String),
   /** The trigger's inputs, complete. */
-  inputs: Schema.JsonObject,
-  schedule: Schema.Struct({ interval_minutes: Schema.Int }),
+  inputs: Schema.JsonObject.check(Schema.isMaxProperties(100)),
+  schedule: Schedule,
   /** Whether polling takes over when instant delivery fails. */
   auto_fallback: Schema.Boolean,
   /** Failures in a row before it does. */
   max_failures: Schema.Int,
-  restore_after_minutes: Schema.Int
+  restore_after_minutes: RestoreAfter
 })
 export interface ProviderSettings extends Schema.Schema.Type<typeof ProviderSettings> {}
 
@@ -26,8 +27,8 @@ export const deliveryDefaults = { interval_minutes: 5, auto_fallback: true, max_
 export type AccountState = "active" | "expired" | "error" | "revoked"
 
 /**
- * The state of an account from its row. `failed_at`: since when the provider has refused its credentials. `revoked_at` holds for ever,
- * and so does `disabled_at` until it is connected again.
+ * The state of an account from its row. `failed_at`: since when the provider has refused its credentials. `disabled_at` without
+ * `revoked_at`: a revocation is under way. Both hold until the account is connected again.
  */
 export const accountStateOf = (row: {
   readonly disabled_at: Date | null

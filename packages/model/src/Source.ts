@@ -1,5 +1,7 @@
 import { Schema } from "effect"
+import { Channel, DeliveryMode, Schedule } from "./Channel.ts"
 import { RatePeriod } from "./Destination.ts"
+import { ProviderSettings } from "./ProviderSource.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /** The HTTP methods a source can accept. */
@@ -102,7 +104,8 @@ export const Source = Schema.Struct({
   name: Schema.String,
   description: Schema.NullOr(Schema.String),
   type: Schema.String,
-  input_type: Schema.Literal("webhook"),
+  /** `provider`: its requests are items of a provider, and nobody can send to its URL. */
+  input_type: Schema.Literals(["webhook", "provider"]),
   status: Schema.Literals(["enabled", "disabled"]),
   url: Schema.String,
   config: Schema.Struct({
@@ -116,8 +119,18 @@ export const Source = Schema.Struct({
     chat_defer_ephemeral: Schema.Boolean,
     /** Requests accepted per period; null: unlimited. */
     rate_limit: Schema.NullOr(Schema.Int),
-    rate_limit_period: Schema.NullOr(RatePeriod)
+    rate_limit_period: Schema.NullOr(RatePeriod),
+    /** Only of a source of type PROVIDER. */
+    provider: Schema.optionalKey(ProviderSettings)
   }),
+  // The members below are only of sources of type PROVIDER.
+  provider_key: Schema.optionalKey(Schema.String),
+  definition_key: Schema.optionalKey(Schema.String),
+  delivery_mode: Schema.optionalKey(DeliveryMode),
+  schedule: Schema.optionalKey(Schedule),
+  provider_account_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  /** Null: it polls by its own choice, and has no channel. */
+  channel: Schema.optionalKey(Schema.NullOr(Channel)),
   disabled_at: Schema.NullOr(Timestamp),
   created_at: Timestamp,
   updated_at: Timestamp

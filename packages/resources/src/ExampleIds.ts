@@ -10,6 +10,7 @@ export const ids = {
   connection: "web_01kak1x7p8e5z1h4g9f7d6c8jk",
   transformation: "trs_01kak1y3q2f6a2j5h0g8e7d9km",
   filter: "flt_01kak1z4r5g7b3k6j1h9f8e0mn",
+  providerAccount: "pac_01kak1zb17j9d5n8m3k1h0g2pq",
   action: "act_01kak1z6s6h8c4m7k2j0g9f1np",
   request: "req_01kak203r6g7b3k6j1h9f8e0mn",
   event: "evt_01kak203r6h8c4m7k2j0g9f1np",
@@ -28,6 +29,10 @@ export const ids = {
   workflowRun: "wfr_01kak203r6v1f7q0p5n3k2j4rs",
   stepExecution: "wse_01kak203r6w2g8r1q6p4m3k5st",
   stepRetry: "wro_01kak27b05x4j0t3s8r6p5n7vw",
+  itemSource: "src_01kak1v8m0d4y0g3f8e6c5b7hj",
+  channelSubscription: "chn_01kak1v8m1d4y0g3f8e6c5b7hj",
+  channelEvent: "cev_01kak1v8m2d4y0g3f8e6c5b7hj",
+  sourceRun: "trun_01kak1v8m3d4y0g3f8e6c5b7hj",
   bulkOperation: "bch_01kak28c16r5k1v4t9s7q6p8wx"
 } as const
 

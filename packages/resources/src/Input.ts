@@ -106,7 +106,7 @@ export const orInvalid = <A>(result: Result.Result<A, FieldErrors>): Result.Resu
 /** A JSON object. */
 export type Members = Readonly<Record<string, Schema.Json>>
 
-const isObject = (value: unknown): value is Members => Predicate.isReadonlyObject(value) && !Array.isArray(value)
+export const isObject = (value: unknown): value is Members => Predicate.isReadonlyObject(value) && !Array.isArray(value)
 
 /** The body itself, when it is an object. */
 export const asObject = (input: Schema.Json): Result.Result<Members, FieldErrors> =>

@@ -2,6 +2,7 @@ import { Result, Schema } from "effect"
 import { maxSourceBody } from "@tidegate/model/BodyLimits"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
+import { type ProviderSettings, providerType } from "@tidegate/model/ProviderSource"
 import { CustomResponse, type Source, type SourceMethod } from "@tidegate/model/Source"
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
 import type { Warning } from "@tidegate/model/Warning"
@@ -9,12 +10,22 @@ import { providerOf } from "@tidegate/verification/Providers"
 import { misplacedSettings } from "@tidegate/verification/SettingPlaces"
 import { plainType, sourceTypeFault } from "@tidegate/verification/SourceTypes"
 import { authMembers, changeSourceAuth, checkSourceAuth } from "./AuthInput.ts"
-import { every, fieldError, type FieldErrors, judgeBody, type Members, nestConfig, orInvalid } from "./Input.ts"
+import {
+  every,
+  fieldError,
+  type FieldErrors,
+  isObject,
+  judgeBody,
+  type Members,
+  nestConfig,
+  orInvalid
+} from "./Input.ts"
 import { Name, optional } from "./Members.ts"
 import { type Change, judgedByOwner, type Next, resource, type Situation } from "./Resource.ts"
 import { SourcePatch, SourceRecord, SourceWrite } from "./source/SourceDocument.ts"
 import { example } from "./source/Example.ts"
-import { members, settings, Type } from "./source/Members.ts"
+import { members, itemSettings, settings, Type } from "./source/Members.ts"
+import { misplacedProvider, providerSettings } from "./source/Provider.ts"
 import { modeAndProxy } from "./source/Proxy.ts"
 import { at } from "./ExampleIds.ts"
 import { slugOf } from "./source/Url.ts"
@@ -34,7 +45,8 @@ export interface SourceFields {
   readonly auth: Schema.JsonObject
 }
 
-const config = { ...authMembers, ...settings }
+const beside = { ...authMembers, ...settings }
+const config = { ...beside, ...itemSettings }
 const { description, ...further } = members
 const rest = { description, type: optional(Type), ...further, config: optional(Schema.Struct(config)) }
 const Write = Schema.Struct({ name: Name, ...rest })
@@ -42,12 +54,16 @@ const Patch = Schema.Struct({ name: optional(Name), ...rest })
 type Write = typeof Write.Type
 type Config = NonNullable<(typeof Patch.Type)["config"]>
 
-const flat = Object.keys(config)
+/** The settings that may also stand at the top of a body. Not `provider`: a text of that name is meant for `auth`. */
+const flat = Object.keys(beside)
 const defaultMethods: ReadonlyArray<SourceMethod> = ["POST", "PUT", "PATCH", "DELETE"]
 
+const isProvider = (members: unknown): boolean => isObject(members) && typeof members["provider"] !== "string"
+
 const misplaced = (body: Members): FieldErrors => [
-  ...misplacedSettings("", body, [...Object.keys(Patch.fields), ...flat]),
-  ...misplacedSettings("config", body["config"], flat)
+  ...misplacedSettings("", body, [...Object.keys(Patch.fields), ...flat, ...(isProvider(body) ? ["provider"] : [])]),
+  ...misplacedSettings("config", body["config"], isProvider(body["config"]) ? Object.keys(config) : flat),
+  ...misplacedProvider(body)
 ]
 
 const checkPlaces = (body: Members): Result.Result<Members, FieldErrors> => {
@@ -104,6 +120,11 @@ const chatDefer = (
     : Result.succeed(deferred)
 }
 
+const onlyOfProviders = (config: Config): Result.Result<void, FieldErrors> =>
+  (config.provider ?? null) === null
+    ? Result.void
+    : fieldError("config.provider", `is for sources of type ${providerType} only`)
+
 /** The settings of a source of `type`: absent ones stay as stored. */
 const settled = (
   type: string,
@@ -114,7 +135,8 @@ const settled = (
     every({
       custom_response: customResponse(config.custom_response, stored.custom_response),
       proxied: modeAndProxy(config, stored),
-      chat_defer_ephemeral: chatDefer(type, config.chat_defer_ephemeral, stored)
+      chat_defer_ephemeral: chatDefer(type, config.chat_defer_ephemeral, stored),
+      provider: onlyOfProviders(config)
     }),
     ({ chat_defer_ephemeral, custom_response, proxied }) => {
       const methods = config.allowed_http_methods
@@ -147,11 +169,64 @@ const nothingStored = {
   rate_limit_period: null
 } as const
 
+/** What each setting may be in a source of type PROVIDER: the values that its record has, so that it can be written back. */
+const withoutEffect: { readonly [Name in Exclude<keyof Config, "provider">]-?: (value: Config[Name]) => boolean } = {
+  auth_type: (type) => type === null,
+  auth: (auth) => isEmpty(auth),
+  allowed_http_methods: (methods) => methods === null || JSON.stringify(methods) === JSON.stringify(defaultMethods),
+  custom_response: (response) => isEmpty(response),
+  mode: (mode) => mode === "webhook",
+  proxy: (proxy) => isEmpty(proxy),
+  chat_defer_ephemeral: (deferred) => deferred !== true,
+  rate_limit: (limit) => limit === null,
+  rate_limit_period: (period) => period === null
+}
+
+const isEmpty = (value: object | null | undefined): boolean =>
+  value === null || value === undefined || Object.keys(value).length === 0
+
+const noEffect = `has no effect on a source of type ${providerType}: nobody can send to it`
+
+const refuseOthers = (config: Config): Result.Result<void, FieldErrors> => {
+  const faults = Object.entries(withoutEffect).flatMap(([name, mayBe]) => {
+    const value = config[name as keyof typeof withoutEffect]
+    const isRefused = value !== undefined && !(mayBe as (value: unknown) => boolean)(value)
+    return isRefused ? [{ path: `config.${name}`, message: noEffect }] : []
+  })
+  return faults.length === 0 ? Result.void : Result.fail(faults)
+}
+
+/** The settings of a source of type PROVIDER: nothing else has an effect on it. */
+const provided = (
+  config: Config,
+  slug: Result.Result<string | null, FieldErrors>,
+  stored: ProviderSettings | null
+): Result.Result<Pick<SourceFields, "config" | "slug">, FieldErrors> =>
+  Result.map(
+    every({
+      others: refuseOthers(config),
+      slug: Result.flatMap(slug, (slug) => (slug === null ? Result.succeed(slug) : fieldError("url", noEffect))),
+      provider: providerSettings(config.provider, stored)
+    }),
+    ({ provider, slug }) => {
+      const { type: _, ...settings } = nothingStored
+      return { slug, config: { auth_type: null, ...settings, provider } }
+    }
+  )
+
 const create = (
   { config = {}, description, name, status, type = plainType, url = null }: Write,
   { ingress }: Situation
-): Result.Result<SourceFields, FieldErrors> =>
-  Result.map(
+): Result.Result<SourceFields, FieldErrors> => {
+  const about = { name, description: description ?? null, type, disabled: status === "disabled" }
+  if (type === providerType) {
+    return Result.map(provided(config, slugOf(url, ingress, null), null), (settings) => ({
+      ...about,
+      ...settings,
+      auth: {}
+    }))
+  }
+  return Result.map(
     every({
       type: knownType(type, null, config),
       slug: slugOf(url, ingress, null),
@@ -159,15 +234,13 @@ const create = (
       settings: settled(type, config, nothingStored)
     }),
     ({ auth: { auth, auth_type }, settings, slug }) => ({
-      name,
-      description: description ?? null,
-      type,
-      disabled: status === "disabled",
+      ...about,
       slug,
       config: { auth_type, ...settings },
       auth
     })
   )
+}
 
 const columns = {
   name: "plain",
@@ -181,18 +254,36 @@ const columns = {
 
 export type SourceChange = Change<SourceFields, typeof columns>
 
+/** Connections and workflows of a source expect its kind of requests, so the type PROVIDER is chosen once. */
+const otherKind = fieldError("type", `cannot change to or from ${providerType}: create another source`)
+
 /**
- * The result of a partial change: `config` is merged by member, and `auth`, `custom_response` and `proxy` are replaced as a
- * whole.
+ * The result of a partial change: `config` is merged by member, and so is `config.provider`; `auth`, `custom_response`, `proxy`
+ * and the `inputs` of a provider are replaced as a whole.
  */
 const change =
   (input: Members, { id, ingress }: Situation): Next<SourceFields, typeof columns> =>
   (stored) =>
-    judge(Patch, input, ({ config = {}, description, name, status, type = stored.type, url }) =>
-      Result.map(
+    judge(Patch, input, ({ config = {}, description, name, status, type = stored.type, url }) => {
+      const about = {
+        name: name ?? stored.name,
+        description: description === undefined ? stored.description : description,
+        type,
+        disabled: status === undefined ? stored.disabled : status === "disabled"
+      }
+      const slug = url === undefined ? Result.succeed(stored.slug) : slugOf(url, ingress, id)
+      if (type !== stored.type && (type === providerType || stored.type === providerType)) return otherKind
+      if (stored.config.provider !== undefined) {
+        return Result.map(provided(config, slug, stored.config.provider), (settings): SourceChange => ({
+          ...about,
+          ...settings,
+          auth: "unchanged"
+        }))
+      }
+      return Result.map(
         every({
           type: knownType(type, stored.type, config),
-          slug: url === undefined ? Result.succeed(stored.slug) : slugOf(url, ingress, id),
+          slug,
           auth: changeSourceAuth(type, config, {
             type: stored.type,
             auth_type: stored.config.auth_type,
@@ -201,16 +292,13 @@ const change =
           settings: settled(type, config, { ...stored.config, type: stored.type })
         }),
         ({ auth: { auth, auth_type }, settings, slug }): SourceChange => ({
-          name: name ?? stored.name,
-          description: description === undefined ? stored.description : description,
-          type,
-          disabled: status === undefined ? stored.disabled : status === "disabled",
+          ...about,
           slug,
           config: { auth_type, ...settings },
           auth
         })
       )
-    )
+    })
 
 /** With a provider's type, the writer expects that requests are verified; a warning says when they are not. */
 const warnings = ({ config, type }: typeof SourceRecord.Type): ReadonlyArray<Warning> => {

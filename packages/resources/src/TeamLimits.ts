@@ -36,6 +36,12 @@ export const teamLimits: { readonly [kind: string]: TeamLimit } = {
     most: 200,
     setting: settingOf("workflow_versions"),
     code: "LIMIT_EXCEEDED"
+  },
+  provider_accounts: {
+    what: "provider accounts that are not revoked",
+    most: 200,
+    setting: settingOf("provider_accounts"),
+    code: "LIMIT_EXCEEDED"
   }
 }
 

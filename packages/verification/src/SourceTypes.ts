@@ -1,4 +1,5 @@
 import { didYouMean } from "@tidegate/model/NearestName"
+import { providerType } from "@tidegate/model/ProviderSource"
 import { providers } from "./Providers.ts"
 
 /** The type of a source that receives from no known provider. */
@@ -42,7 +43,12 @@ const others = [
   "ETHOCA"
 ] as const
 
-const types: ReadonlySet<string> = new Set([plainType, ...others, ...providers.flatMap((provider) => provider.types)])
+const types: ReadonlySet<string> = new Set([
+  plainType,
+  providerType,
+  ...others,
+  ...providers.flatMap((provider) => provider.types)
+])
 
 /** The written members that decide whether a source's type is valid. */
 interface Written {

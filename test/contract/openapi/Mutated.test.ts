@@ -42,8 +42,17 @@ const it = presentIt
     return { status: statusCode, type: String(headers["content-type"] ?? ""), text: await body.text() }
   })
 
-/** Nobody can write an ID token down that is valid for ever; and what is watched asks for a WebSocket. */
-const others = new Set(["login", "watchBin", "connectTunnel", "showDestinationConsent", "endDestinationConsent"])
+/** Nobody can write an ID token down that is valid for ever; what is watched asks for a WebSocket; and accounts need their provider. */
+const others = new Set([
+  "login",
+  "watchBin",
+  "connectTunnel",
+  "showDestinationConsent",
+  "endDestinationConsent",
+  "startProviderAccountConsent",
+  "endProviderAccountConsent",
+  "connectProviderAccount"
+])
 
 /** What the router, and nobody else, answers of any path. */
 const routing = new Set(["ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED"])

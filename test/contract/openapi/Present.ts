@@ -50,6 +50,17 @@ const failedRunOf = async (gateway: Gateway): Promise<Present> => {
   return { wfl: workflow.id, wfr: run.id }
 }
 
+/** A source with instant delivery of a feed that nobody serves. */
+const itemSourceOf = async (gateway: Gateway): Promise<string> => {
+  const provider = {
+    provider_key: "websub",
+    definition_key: "entry.added",
+    inputs: { url: "http://127.0.0.1:9/feed" }
+  }
+  const written = { name: gateway.name("items"), type: "PROVIDER", config: { provider } }
+  return (await gateway.api("POST", "/sources", written)).id
+}
+
 /** Those of which nothing is needed but their example. */
 const plain: ReadonlyArray<AnyResource> = [filter, action]
 
@@ -134,6 +145,15 @@ export const it = gatewayIt
       const made = await fetch(`${gateway.origin}/project-api-keys`, { method: "POST", headers, body })
       return { ...present, pak: ((await made.json()) as Body).data.id }
     }
+    if (path === "/provider-accounts/{id}") {
+      const id = newId(prefixes.providerAccount, Date.now())
+      await gateway.sql(
+        `insert into provider_accounts (id, team_id, provider_key, name, connection, base_url, created_at, updated_at)
+          select $1, team_id, 'git_host', 'ci', 'api_key', 'http://127.0.0.1:9', now(), now() from sources where id = $2`,
+        [id, present["src"]]
+      )
+      return { ...present, pac: id }
+    }
     if (path.startsWith("/public-bins/")) {
       // Behind the API's back, which lets one address make few.
       const [id, token] = [newId(prefixes.source, Date.now()), `pbn_${randomBytes(24).toString("hex")}`]
@@ -150,8 +170,11 @@ export const it = gatewayIt
     if (path.includes("/bulk_operations/{id}"))
       return { ...present, bch: await gateway.heldOperation(path.split("/")[1] as BulkOf) }
     if (path.startsWith("/workflows/{id}/runs")) return { ...present, ...(await failedRunOf(gateway)) }
-    if (method === "GET" || id.startsWith("run") || id.startsWith("send")) return present
+    if (method === "GET" || (id.startsWith("run") && id !== "runSource") || id.startsWith("send")) return present
     const kind = path.split("/")[1]
+    if (/^\/sources\/\{id\}\/(?:channel-retry|delivery|run)$/.test(path) || id === "changeChannels") {
+      return { ...present, src: await itemSourceOf(gateway) }
+    }
     if (kind === "sources" && path.includes("{id}")) return { ...present, src: (await gateway.source()).id }
     if (id === "startDestinationConsent") {
       const client = { token_url: "https://id.example.com/token", client_id: "gateway", client_secret: "s3cret-of-it" }

@@ -1,5 +1,6 @@
 import { actions } from "./Actions.ts"
 import { channelAlerts } from "./ChannelAlerts.ts"
+import { channels } from "./Channels.ts"
 import { connections } from "./Connections.ts"
 import { destinations } from "./Destinations.ts"
 import type { Section } from "./Facts.ts"
@@ -9,6 +10,7 @@ import { metrics } from "./Metrics.ts"
 import { absent } from "./NotBuilt.ts"
 import { conventions, projectKeys, projectSecrets, sessions, teams } from "./People.ts"
 import { bins, ingressUrls, shares, streams } from "./Public.ts"
+import { providerAccounts } from "./ProviderAccounts.ts"
 import { attempts, events, fixtures, ignoredEvents, requests } from "./Received.ts"
 import { sources } from "./Sources.ts"
 import { transformations } from "./Transformations.ts"
@@ -24,6 +26,7 @@ export const sections: ReadonlyArray<Section> = [
   projectKeys,
   sources,
   channelAlerts,
+  channels,
   ingressUrls,
   destinations,
   connections,
@@ -40,6 +43,7 @@ export const sections: ReadonlyArray<Section> = [
   metrics,
   workflows,
   actions,
+  providerAccounts,
   workflowTrials,
   formatter,
   absent

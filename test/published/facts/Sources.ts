@@ -19,6 +19,15 @@ const warned = tests("packages/api/test/Strict.test.ts")(
 const commands = tests("packages/api/test/Commands.test.ts")
 
 const auth = of("auth.*", providers("A provider's settings are masked when read and can be written back"))
+const items = tests("packages/resources/test/ProviderSource.test.ts")
+const ofProvider = tests("packages/storage/test/Channels.test.ts")(
+  "A provider source is created with its channel, which is due with each change and kept after a delete"
+)
+const itemMembers = of(
+  "provider_key definition_key delivery_mode schedule schedule.interval_minutes provider_account_id channel",
+  ofProvider
+)
+
 const limits = of(
   "rate_limit rate_limit_period",
   limit("A source accepts requests up to its rate limit, and counts the others without storing them")
@@ -48,6 +57,7 @@ export const sources: Section = {
           "A slug is a second URL of a source, which shows it and keeps the URL with its id"
         )
       ),
+      itemMembers,
       of(
         "disabled_at",
         stored("Disabling a source disables its enabled connections, and enabling it enables exactly those")
@@ -58,10 +68,12 @@ export const sources: Section = {
         "disabled_at url",
         stored("Disabling a source disables its enabled connections, and enabling it enables exactly those")
       ),
+      itemMembers,
       of("warnings", warned)
     ],
     Warning: [of("*", warned)],
     SourceConfig: [
+      of("provider", items("A provider source is stored with its complete inputs and the defaults of its delivery")),
       auth,
       limits,
       of("allowed_http_methods", ingress("A source can accept GET and HEAD, and HEAD is answered without a body")),
@@ -89,6 +101,7 @@ export const sources: Section = {
         input("The allowed methods of a source are stored without duplicates, and one is required")
       ),
       of("config.custom_response", input("A custom response is stored as it was written")),
+      of("config.provider", items("The type PROVIDER is chosen once, and only its sources have a provider")),
       of("config.mode config.proxy", input("The mode and the proxy's switch imply each other")),
       of("config.chat_defer_ephemeral", input("The setting chat_defer_ephemeral is for DISCORD sources only")),
       of(
@@ -116,6 +129,7 @@ export const sources: Section = {
       of("allowed_http_methods", input("A partial change merges the source's config by member and keeps the rest")),
       of("auth_type auth auth.*", providers("A provider's verification can be turned off and on by a change")),
       of("custom_response", input("A change replaces the custom response as a whole, or keeps it")),
+      of("provider", items("A change merges the provider by member and replaces the inputs as a whole")),
       of("mode", input("A change of the mode enables or disables the stored proxy settings")),
       of("proxy", input("New proxy settings replace the old ones as a whole and keep the mode by default")),
       of("chat_defer_ephemeral", input("The setting chat_defer_ephemeral stays until it or the type is changed")),

@@ -3,6 +3,7 @@ import { ActionsApi } from "../actions/ActionsApi.ts"
 import { AttemptsApi } from "../attempts/AttemptsApi.ts"
 import { AuthApi } from "../auth/AuthApi.ts"
 import { ChannelAlertsApi } from "../channel-alerts/ChannelAlertsApi.ts"
+import { ChannelsApi } from "../channels/ChannelsApi.ts"
 import { ConnectionsApi } from "../connections/ConnectionsApi.ts"
 import { DestinationsApi } from "../destinations/DestinationsApi.ts"
 import { completeDocument } from "./OpenApiDocument.ts"
@@ -14,9 +15,11 @@ import { IgnoredEventsApi } from "../ignored-events/IgnoredEventsApi.ts"
 import { MetricsApi } from "../metrics/MetricsApi.ts"
 import { ProjectKeysApi } from "../project-keys/ProjectKeysApi.ts"
 import { ProjectSecretsApi } from "../project-secrets/ProjectSecretsApi.ts"
+import { ProviderAccountsApi } from "../provider-accounts/ProviderAccountsApi.ts"
 import { PublicBinsApi } from "../public-bins/PublicBinsApi.ts"
 import { RequestsApi } from "../requests/RequestsApi.ts"
 import { SharesApi } from "../shares/SharesApi.ts"
+import { SourceProvidersApi } from "../source-providers/SourceProvidersApi.ts"
 import { SourcesApi } from "../sources/SourcesApi.ts"
 import { StreamsApi } from "../streams/StreamsApi.ts"
 import { TeamsApi } from "../teams/TeamsApi.ts"
@@ -30,6 +33,7 @@ import { WorkflowTestsApi } from "../workflow-tests/WorkflowTestsApi.ts"
 export class Api extends HttpApi.make("tidegate")
   .add(
     SourcesApi,
+    ChannelsApi,
     DestinationsApi,
     ConnectionsApi,
     TransformationsApi,
@@ -40,6 +44,8 @@ export class Api extends HttpApi.make("tidegate")
     FiltersApi,
     ActionsApi,
     ChannelAlertsApi,
+    SourceProvidersApi,
+    ProviderAccountsApi,
     RequestsApi,
     EventsApi,
     IgnoredEventsApi,

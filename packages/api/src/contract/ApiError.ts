@@ -110,6 +110,8 @@ const about: Record<ErrorCode, About> = {
     when: "Retention has deleted the payload of the run's request.",
     data: Schema.Struct({ expired_at: Schema.String })
   },
+  PROVIDER_REFUSED: { when: "The provider refuses the credentials." },
+  PROVIDER_FAILED: { when: "The provider did not answer, or not as its protocol says." },
   PROVIDER_ACCOUNT_NOT_CONNECTED: { when: "The provider's account is not connected." },
   CHANNEL_SETTINGS_INVALID: { when: "A member of the alert settings is invalid.", data: Fields },
   DELIVERY_INVALID: { when: "A member of the delivery is invalid.", data: Fields },

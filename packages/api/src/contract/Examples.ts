@@ -501,6 +501,42 @@ export const consentStarted = {
 
 export const consentEnded = { authorized: true, destination_id: ids.destination, renewable: true } as const
 
+export const providerAccount = {
+  id: ids.providerAccount,
+  team_id: ids.team,
+  provider_key: "git_host",
+  name: "ada",
+  email: "ada@example.com",
+  external_account_id: "4711",
+  status: "enabled",
+  scopes: ["repo", "admin:repo_hook"],
+  account_kind: "user",
+  connection: "oauth2",
+  base_url: "https://api.github.com",
+  token_expires_at: later,
+  revoked_at: null,
+  last_error: null,
+  lifecycle: { state: "active", reconnect_mode: "oauth2", can_revoke: true, can_reconnect: true },
+  usage: { sources: 1, actions: 0, lookups: 0, total: 1 },
+  ...times
+} as const
+
+export const accountConsentStarted = {
+  authorization_url: `https://github.com/login/oauth/authorize?response_type=code&client_id=gateway&state=${ids.providerAccount}.…`,
+  state: `${ids.providerAccount}.…`,
+  redirect_uri: "https://gateway.example.com/v1/oauth/callback",
+  expires_at: later
+} as const
+
+export const accountRevoked = {
+  id: ids.providerAccount,
+  status: "disabled",
+  revoked_at: at,
+  provider_revoked: true,
+  channels_stopped: 1,
+  channels_failed: 0
+} as const
+
 export const team = {
   id: ids.team,
   name: "Payments",

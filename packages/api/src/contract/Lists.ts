@@ -141,6 +141,12 @@ const typed = { ...switchable, type: Parameters.text("Only this type") }
 
 export const sources = resourceList("sources", { filters: typed })
 
+const runs = { beside: shapes.plain, clamps: true, maxRows: 100, filters: {} }
+
+export const sourceRuns = list("source_runs", runs)
+
+export const sourceActivity = list("source_activity", runs)
+
 export const destinations = resourceList("destinations", { filters: typed })
 
 export const connections = resourceList("connections", {
@@ -286,6 +292,8 @@ export const fixtures = list("fixtures", {
   beside: shapes.plain,
   filters: { ...Parameters.search, source_id: Parameters.values("Only fixtures of these sources") }
 })
+
+export const providerAccounts = list("provider_accounts", { beside: shapes.plain, filters: {} })
 
 export const shares = list("shares", {
   beside: shapes.plain,

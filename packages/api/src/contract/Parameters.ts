@@ -58,13 +58,14 @@ const notWhole = { message: "must be a whole number" }
 const limitBetween = (
   written: ReturnType<typeof Schema.isPattern>,
   { byDefault, least, maximum }: Readonly<Record<"byDefault" | "least" | "maximum", number>>,
-  said: string
+  said: string,
+  what = "Rows in a page"
 ) =>
   Schema.optionalKey(
     Schema.String.check(Characters.upTo(200), written).pipe(
       describedAs(
         Schema.Int.check(Schema.isBetween({ minimum: 1, maximum })).annotate({
-          description: `Rows in a page; ${said}more than ${maximum} is taken as ${maximum}`,
+          description: `${what}; ${said}more than ${maximum} is taken as ${maximum}`,
           default: byDefault
         })
       ),
@@ -83,11 +84,12 @@ export const limit = (maximum: number, byDefault: number) =>
   limitBetween(Schema.isPattern(/^[0-9]+$/, notALimit), { least: 0, maximum, byDefault }, "")
 
 /** Of the lists of document 2, where what is out of range is taken for what is next to it. */
-export const clamped = (maximum: number, byDefault: number) =>
+export const clamped = (maximum: number, byDefault: number, what?: string) =>
   limitBetween(
     Schema.isPattern(/^-?[0-9]+$/, notWhole),
     { least: 1, maximum, byDefault },
-    "less than 1 is taken as 1, "
+    "less than 1 is taken as 1, ",
+    what
   )
 
 /** Either case is understood. */

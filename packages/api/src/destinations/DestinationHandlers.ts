@@ -1,21 +1,30 @@
 import { Clock, Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { ProviderAccounts } from "@tidegate/entities/accounts/ProviderAccounts"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import { SenderDomains } from "@tidegate/connectors/SenderDomains"
 import { fail, statusOf } from "@tidegate/model/GatewayError"
 import { isId, prefixes } from "@tidegate/model/Ids"
 import { destination } from "@tidegate/resources/Destination"
 import { Destinations } from "@tidegate/storage/control/Destinations"
-import { awaitedBy } from "@tidegate/storage/delivery/DestinationTokens"
+import { awaitedBy as destinationAwaiting } from "@tidegate/storage/delivery/DestinationTokens"
 import { Api } from "../contract/Api.ts"
 import * as Lists from "../contract/Lists.ts"
 import type { ConsentQuery } from "./DestinationsApi.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import { askingPage, confirmationOf, ConsentKey, endedPage, failedPage, isConfirmation } from "../ConsentPage.ts"
+import {
+  type Asking,
+  askingPage,
+  confirmationOf,
+  ConsentKey,
+  endedPage,
+  failedPage,
+  isConfirmation
+} from "../ConsentPage.ts"
 import { Credentials } from "../Credentials.ts"
 import { mayWrite } from "../SenderDomains.ts"
-import { askOwner, read, reader } from "../handlers/Calls.ts"
+import { askOwner, carriedThrough, read, reader } from "../handlers/Calls.ts"
 import { handle } from "../handlers/Resource.ts"
 
 const unknown = fail("OAUTH2_STATE_INVALID", "the consent was not started here, or has ended already: start it again")
@@ -31,11 +40,23 @@ export const layer = HttpApiBuilder.group(
     const { stranger } = yield* Credentials
     const own = yield* SenderDomains
     const consentKey = yield* ConsentKey
+    const { consents } = yield* ProviderAccounts
     const handled = yield* handle(handlers, destination, Lists.destinations, destinations, client, {
       allowed: (written, id) =>
         Effect.flatMap(CurrentTeam, ({ caller, id: team_id }) =>
           mayWrite(own, caller, written, id === null ? null : read(destinations.get(team_id, id)))
         )
+    })
+
+    /** What the consent of this state is for; null: there is none. */
+    const awaitedBy = Effect.fnUntraced(function* (id: string, state: string, now: number) {
+      if (isId(prefixes.providerAccount, id)) {
+        const account = yield* read(consents.awaited(state))
+        return account === null ? null : ({ what: "account", ...account } satisfies Asking)
+      }
+      if (!isId(prefixes.destination, id)) return null
+      const destination = yield* reading(destinationAwaiting(id, state, new Date(now)))
+      return destination === null ? null : ({ what: "destination", ...destination } satisfies Asking)
     })
 
     /**
@@ -53,7 +74,7 @@ export const layer = HttpApiBuilder.group(
         const [id = ""] = state.split(".")
         const now = yield* Clock.currentTimeMillis
         // No actor is started for an unknown state; guesses count like wrong credentials.
-        const awaited = isId(prefixes.destination, id) ? yield* reading(awaitedBy(id, state, new Date(now))) : null
+        const awaited = yield* awaitedBy(id, state, now)
         if (awaited === null) return yield* Effect.andThen(stranger, unknown)
         if (code !== "") {
           const brought = { state, code }
@@ -65,10 +86,14 @@ export const layer = HttpApiBuilder.group(
         }
         const { team_id } = awaited
         const brought = { code: code === "" ? null : code, error: error === "" ? null : error }
-        const { renewable } = yield* askOwner(client(id).EndConsent({ team_id, state, ...brought }))
+        const { renewable } =
+          awaited.what === "account"
+            ? yield* carriedThrough(consents.end({ state, ...brought }, null))
+            : yield* askOwner(client(id).EndConsent({ team_id, state, ...brought }))
+        const named = awaited.what === "account" ? { provider_account_id: id } : { destination_id: id }
         return isBrowser
           ? endedPage(awaited, renewable)
-          : HttpServerResponse.jsonUnsafe({ authorized: true, destination_id: id, renewable })
+          : HttpServerResponse.jsonUnsafe({ authorized: true, ...named, renewable })
       })
       return isBrowser
         ? Effect.catchTag(ended, "GatewayError", ({ code, message }) =>

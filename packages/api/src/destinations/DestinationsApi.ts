@@ -11,14 +11,16 @@ import { operation } from "../contract/Operation.ts"
 import * as Lists from "../contract/Lists.ts"
 import * as Parameters from "../contract/Parameters.ts"
 
-const Ended = Schema.Struct({
-  authorized: Schema.Literal(true),
-  destination_id: Schema.String,
-  renewable: Schema.Boolean.annotate({
-    description:
-      "Whether the provider issued a refresh token. Without one, a new consent is necessary when the first token expires"
-  })
-}).annotate({ identifier: "ConsentEnded" })
+const authorized = Schema.Literal(true)
+const renewable = Schema.Boolean.annotate({
+  description:
+    "Whether the provider issued a refresh token. Without one, a new consent is necessary when the first token expires"
+})
+
+const Ended = Schema.Union([
+  Schema.Struct({ authorized, destination_id: Schema.String, renewable }),
+  Schema.Struct({ authorized, provider_account_id: Schema.String, renewable })
+]).annotate({ identifier: "ConsentEnded" })
 
 const back = (description: string, longest: number) =>
   Schema.optionalKey(Schema.String.check(Characters.upTo(longest)).annotate({ description }))
@@ -70,9 +72,9 @@ export class DestinationsApi extends groupOf(destination, { list: Lists.destinat
       permission: "public",
       // RFC 6749, 4.1.2: a client must accept further parameters of a provider.
       anyParameters: true,
-      summary: "Show the destination that asks for consent",
+      summary: "Show what asks for consent",
       description:
-        "The provider redirects the browser to this URL after the consent. It needs no credential, because the state is one. The answer is a page that shows which destination asks for the consent. Nothing happens before somebody agrees on that page. If there is `error` instead of `code`, the consent has ended.",
+        "The provider redirects the browser to this URL after the consent. It needs no credential, because the state is one. The answer is a page that shows which destination or provider account asks for the consent. Nothing happens before somebody agrees on that page. If there is `error` instead of `code`, the consent has ended.",
       answer: "<!doctype html> … <h1>Do you consent?</h1> …",
       errors: consentErrors
     })
@@ -88,7 +90,7 @@ export class DestinationsApi extends groupOf(destination, { list: Lists.destinat
       anyParameters: true,
       summary: "End a consent",
       description:
-        "The page of `GET /oauth/callback` sends this when somebody agrees. `confirmed` is a signature for this state and code. It is valid for ten minutes and can be used once. Without it the page is shown again. The tokens are stored with the destination and are never shown. For a browser (`accept: text/html`) the answer is a page.",
+        "The page of `GET /oauth/callback` sends this when somebody agrees. `confirmed` is a signature for this state and code. It is valid for ten minutes and can be used once. Without it the page is shown again. The tokens are stored with the destination or the provider account, and are never shown. For a browser (`accept: text/html`) the answer is a page.",
       answer: consentEnded,
       errors: consentErrors
     })

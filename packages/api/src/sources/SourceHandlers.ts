@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { SourceEntity } from "@tidegate/entities/Source/SourceProtocol"
 import { prefixes } from "@tidegate/model/Ids"
+import { providerType } from "@tidegate/model/ProviderSource"
 import { source } from "@tidegate/resources/Source"
 import { Sources } from "@tidegate/storage/control/Sources"
 import { Api } from "../contract/Api.ts"
@@ -16,7 +17,10 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const client = yield* SourceEntity.client
     const { owner } = ownersOf(prefixes.source, "source", client)
-    const handled = yield* handle(handlers, source, Lists.sources, yield* Sources, client)
+    const handled = yield* handle(handlers, source, Lists.sources, yield* Sources, client, {
+      // The actor wakes the source's channel.
+      needsActor: ({ type }) => type === providerType
+    })
 
     return handled.handle("health", ({ params }) =>
       Effect.gen(function* () {

@@ -24,6 +24,8 @@ export interface SubscriptionState {
   readonly handshake_since: number | null
   /** A call to create it has ended without a clear answer, so it may exist at the provider. */
   readonly unsure: boolean
+  /** Calls to create it that were refused. */
+  readonly refusals: number
   /** It has been active. */
   readonly was_active: boolean
   /** Failures of its renewal. */

@@ -2,11 +2,12 @@ import { Clock, Effect, Redacted, Result, Semaphore } from "effect"
 import { Entity } from "effect/cluster"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import type { SourceHealth } from "@tidegate/model/SourceHealth"
+import { changeDelivery } from "@tidegate/resources/Delivery"
 import { source, type SourceChange, type SourceFields } from "@tidegate/resources/Source"
 import { readSourceCounts } from "@tidegate/storage/reads/SourceCounts"
 import { Sources } from "@tidegate/storage/control/Sources"
 import { query } from "@tidegate/storage/Transaction"
-import { actorOf } from "../Actor.ts"
+import { actorOf, commandOf } from "../Actor.ts"
 import { carryThrough } from "../CarryThrough.ts"
 import { settling } from "../Settle.ts"
 import { makeIngestLimiter } from "../limits/IngestLimiter.ts"
@@ -68,6 +69,10 @@ export const layer = SourceEntity.toLayer(
         around(
           carryThrough(sources.update(team_id, id, rememberSecret(Redacted.value(secret)), { afterCommit: settle }))
         ),
+      ChangeDelivery: ({ payload }) => {
+        const command = { ...commandOf(payload), afterCommit: settle }
+        return around(carryThrough(sources.update(payload.team_id, id, changeDelivery(payload.input, id), command)))
+      },
       Lease: ({ payload }) => carryThrough(query(limiter.lease(payload))),
       Take: ({ payload: { team_id } }) => carryThrough(query(limiter.take(team_id))),
       Health: ({ payload: { team_id } }) => carryThrough(health(team_id))

@@ -3,7 +3,7 @@ import { Rpc } from "effect/rpc"
 import { GatewayError } from "@tidegate/model/GatewayError"
 import { SourceHealth } from "@tidegate/model/SourceHealth"
 import { source } from "@tidegate/resources/Source"
-import { protocolOf } from "../Protocol.ts"
+import { asked, carried, protocolOf } from "../Protocol.ts"
 
 /** What an ingress process may accept. Times are durations, because processes have no common clock. */
 const Lease = Schema.Struct({
@@ -18,13 +18,18 @@ const Lease = Schema.Struct({
 
 /**
  * `RememberSecret`: the sender has announced a secret; it becomes `webhook_secret_key` unless the source has another one already.
- * `Lease`: an ingress process reports what it has accepted and gets what it may accept; null: there is no limit. `Take`: a
+ * `ChangeDelivery`: the delivery of a provider source. `Lease`: an ingress process reports what it has accepted and gets what it may accept; null: there is no limit. `Take`: a
  * workflow publishes one request; returns 0, or the milliseconds until it may be accepted. `Health`: the state of the source.
  */
 export const SourceEntity = protocolOf(source, [
   Rpc.make("RememberSecret", {
     payload: { team_id: Schema.String, secret: Schema.RedactedFromValue(Schema.String) },
     success: source.record,
+    error: GatewayError
+  }),
+  Rpc.make("ChangeDelivery", {
+    payload: { ...asked, input: carried(Schema.JsonObject) },
+    success: carried(source.record),
     error: GatewayError
   }),
   Rpc.make("Lease", {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import { Clock, Effect, Schedule, type Schema } from "effect"
 import type { SqlError } from "effect/sql"
-import { fail, type GatewayError, invalid, notFound } from "@tidegate/model/GatewayError"
+import { fail, GatewayError, invalid, notFound } from "@tidegate/model/GatewayError"
 import type { Ingress } from "@tidegate/model/Ingress"
 import type { Database } from "@tidegate/storage/Database"
 import type { ConsentTaken } from "@tidegate/storage/delivery/DestinationTokens"
@@ -9,13 +9,24 @@ import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { query } from "@tidegate/storage/Transaction"
 import type { Credential, TokenOwner } from "./Credential.ts"
 import { settingsKey } from "./Held.ts"
-import type { Tokens } from "./Tokens.ts"
+import type { Ask, NotObtained } from "./TokenEndpoint.ts"
 
 /** How long a person may take to consent. */
 const consentMs = 600_000
 /** How long a call waits for another one that ends the same consent: less than its caller waits. */
 const underWayMs = 8_000
 const pollMs = 250
+
+/**
+ * Exchanges the code of a consent, and stores what comes of it. Returns whether there is a refresh token. "busy": nothing was done
+ * with the code.
+ */
+interface Exchange<R> {
+  readonly exchange: (
+    of: Credential,
+    ask: Extract<Ask, { kind: "code" }>
+  ) => Effect.Effect<boolean | "busy", NotObtained | GatewayError, R>
+}
 
 /** The path to which providers redirect, unless the settings say otherwise. */
 export const callbackPath = "/v1/oauth/callback"
@@ -54,7 +65,12 @@ export const startConsent = (
   team_id: string,
   ingress: Ingress["Service"]
 ): Effect.Effect<
-  { readonly authorization_url: string; readonly redirect_uri: string; readonly expires_at: string },
+  {
+    readonly authorization_url: string
+    readonly state: string
+    readonly redirect_uri: string
+    readonly expires_at: string
+  },
   GatewayError,
   Database | Secrets
 > =>
@@ -87,7 +103,7 @@ export const startConsent = (
       code_challenge_method: "S256"
     }
     for (const [name, value] of Object.entries(asked)) if (value !== null) url.searchParams.set(name, value)
-    return { authorization_url: url.href, redirect_uri, expires_at: until.toISOString() }
+    return { authorization_url: url.href, state, redirect_uri, expires_at: until.toISOString() }
   })
 
 const unknown = fail(
@@ -120,17 +136,17 @@ const taken = Effect.fnUntraced(function* (
  * gets the same result until the state expires, and the provider is not asked again. The exchange runs to its end and is stored
  * even when its caller has given up.
  */
-export const endConsent = (
+export const endConsent = <R = never>(
   consents: Consents,
   credential: Credential | null,
-  tokens: Tokens,
+  tokens: Exchange<R>,
   back: {
     readonly team_id: string
     readonly state: string
     readonly code: string | null
     readonly error: string | null
   }
-): Effect.Effect<{ readonly renewable: boolean }, GatewayError, Database | Secrets> =>
+): Effect.Effect<{ readonly renewable: boolean }, GatewayError, Database | Secrets | R> =>
   Effect.gen(function* () {
     if (credential === null || credential.owner.team_id !== back.team_id) return yield* unknown
     const { owner } = credential
@@ -158,12 +174,12 @@ export const endConsent = (
 const keptOrNot = <R>(ending: Effect.Effect<void, SqlError.SqlError, R>) =>
   Effect.ignore(Effect.retry(ending, { schedule: Schedule.spaced("250 millis"), times: 8 }))
 
-const exchanged = Effect.fnUntraced(function* (
+const exchanged = Effect.fnUntraced(function* <R>(
   credential: Credential,
-  tokens: Tokens,
+  tokens: Exchange<R>,
   { code, error }: { readonly code: string | null; readonly error: string | null },
   { redirect_uri, settings: key, verifier }: Schema.JsonObject
-): Effect.fn.Return<boolean | "busy", GatewayError, Database | Secrets> {
+): Effect.fn.Return<boolean | "busy", GatewayError, R> {
   if (typeof redirect_uri !== "string" || typeof verifier !== "string" || key !== settingsKey(credential)) {
     return yield* unknown
   }
@@ -173,6 +189,6 @@ const exchanged = Effect.fnUntraced(function* (
   }
   return yield* Effect.mapError(
     tokens.exchange(credential, { kind: "code", code, verifier, redirectUri: redirect_uri }),
-    ({ message }) => fail("OAUTH2_HANDSHAKE_FAILED", message)
+    (error) => (error instanceof GatewayError ? error : fail("OAUTH2_HANDSHAKE_FAILED", error.message))
   )
 })

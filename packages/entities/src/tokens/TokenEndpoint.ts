@@ -8,6 +8,7 @@ import {
   ClientSecretPost,
   customFetch,
   genericTokenEndpointRequest,
+  None,
   processGenericTokenEndpointResponse
 } from "oauth4webapi"
 import type { Answer } from "@tidegate/connectors/Connector"
@@ -24,6 +25,7 @@ export const patienceMs = 10_000
 /** Bytes of an answer, characters of a token. */
 const largestAnswer = 65_536
 const longestToken = 16_384
+const longestScope = 4_096
 /** The life of a token whose provider names none. A named life is believed up to a year. */
 const usualLifeMs = 3_600_000
 const longestLifeMs = 31_536_000_000
@@ -38,6 +40,8 @@ export interface Obtained {
   readonly expiresAt: number
   /** The new refresh token; null: the answer has none. */
   readonly refresh: string | null
+  /** The scope that the provider names; null: it names none, so that it is what was asked for (RFC 6749, 5.1). */
+  readonly scope: string | null
 }
 
 /** No token was given. From the provider's answer the message has only its error code and a line of its description. */
@@ -100,9 +104,11 @@ const parametersOf = async (request: TokenRequest, ask: Ask, nowMs: number): Pro
     : ["urn:ietf:params:oauth:grant-type:jwt-bearer", { assertion: await assertion(request, nowMs) }]
 }
 
-const authOf = (client: Client | null): ClientAuth => {
+/** How a client authenticates at the provider. */
+export const clientAuthOf = (client: Client | null): ClientAuth => {
   // An assertion identifies the client by itself.
   if (client === null) return () => undefined
+  if (client.method === "none") return None()
   return client.method === "client_secret_post" ? ClientSecretPost(client.secret) : ClientSecretBasic(client.secret)
 }
 
@@ -197,9 +203,10 @@ const fetchBy =
     }
     if (said === null) throw failed("the token endpoint answers no JSON object")
     // An ID token is for signing in, which nobody does here. A token without a type is a bearer token.
-    const { access_token, expires_in, refresh_token, token_type = "Bearer" } = said
+    const { access_token, expires_in, refresh_token, scope, token_type = "Bearer" } = said
     const kept = {
       access_token,
+      scope: typeof scope === "string" ? scope : undefined,
       token_type,
       expires_in: expires_in ?? undefined,
       refresh_token: refresh_token ?? undefined
@@ -230,7 +237,7 @@ export const askForTokens = (
     const answered = yield* Effect.tryPromise({
       try: async () => {
         const [grantType, parameters] = await parametersOf(request, ask, askedAt)
-        const response = await genericTokenEndpointRequest(server, self, authOf(client), grantType, parameters, {
+        const response = await genericTokenEndpointRequest(server, self, clientAuthOf(client), grantType, parameters, {
           [customFetch]: fetchBy(egress, mayStart, secretsOf(request, ask)),
           // The author of the address decides whether unencrypted HTTP is acceptable, as for any target; the egress guard checks
           // where it leads.
@@ -249,5 +256,6 @@ export const askForTokens = (
       return yield* failed("the token endpoint answers a refresh token that cannot be one")
     }
     const lifeMs = expires_in === undefined ? usualLifeMs : Math.min(Math.max(0, expires_in) * 1_000, longestLifeMs)
-    return { access: access_token, expiresAt: askedAt + lifeMs, refresh: refresh_token ?? null }
+    const scope = typeof answered.scope === "string" && answered.scope.length <= longestScope ? answered.scope : null
+    return { access: access_token, expiresAt: askedAt + lifeMs, refresh: refresh_token ?? null, scope }
   })

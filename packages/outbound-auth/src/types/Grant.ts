@@ -11,7 +11,8 @@ export interface Grant {
 export interface Client {
   readonly id: string
   readonly secret: string
-  readonly method: "client_secret_basic" | "client_secret_post"
+  /** `none`: a public client, which has no secret. */
+  readonly method: "client_secret_basic" | "client_secret_post" | "none"
 }
 
 interface ClientCredentials {

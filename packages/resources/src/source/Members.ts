@@ -5,6 +5,7 @@ import { ResponseContentType, SourceMethod } from "@tidegate/model/Source"
 import { Condition, NamedCondition, TextCondition } from "../Condition.ts"
 import { closed, describedAs } from "../DescribedAs.ts"
 import { Description, HeaderName, OneOf, optional, setting } from "../Members.ts"
+import { WrittenProvider } from "./Provider.ts"
 import { Mode, Proxy } from "./Proxy.ts"
 
 /** The members of every source and of its `config`, for validation and for the document. */
@@ -98,6 +99,9 @@ export const settings = {
     Schema.NullOr(OneOf(RatePeriod.literals).annotate({ description: "Default: second, if there is a limit" }))
   )
 }
+
+/** The settings of sources of type PROVIDER: the only ones that have an effect there. */
+export const itemSettings = { provider: optional(WrittenProvider) }
 
 export const members = {
   description: optional(Description),

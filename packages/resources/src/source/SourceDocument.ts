@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { RatePeriod } from "@tidegate/model/Destination"
+import { ProviderSettings, providerType } from "@tidegate/model/ProviderSource"
 import { ProxySettings, Source, SourceMethod } from "@tidegate/model/Source"
 import type { Provider, ProviderSetting } from "@tidegate/verification/Provider"
 import { providers } from "@tidegate/verification/Providers"
@@ -8,7 +9,7 @@ import { algorithms, encodings } from "@tidegate/verification/SignatureScheme"
 import { alsoBeside, describedAs, otherNames } from "../DescribedAs.ts"
 import { HeaderName, Name, optional, secretText, setting, shownText } from "../Members.ts"
 import { example } from "./Example.ts"
-import { members, RateLimit, Response, settings, Type } from "./Members.ts"
+import { members, itemSettings, RateLimit, Response, settings, Type } from "./Members.ts"
 import { Empty } from "./Proxy.ts"
 
 /** Sources for the document: the type determines the members of `config.auth`, in more detail than the decoding schema. */
@@ -119,10 +120,10 @@ const whole = { name: Name, ...members }
 const oneOf = ([first = "", ...rest]: ReadonlyArray<string>) =>
   rest.length === 0 ? Schema.Literal(first) : Schema.Literals([first, ...rest])
 
-const providerTypes = kinds.flatMap(({ types }) => types)
+const reservedTypes = [providerType, ...kinds.flatMap(({ types }) => types)]
 
 const ofNoProvider = Schema.String.check(
-  Schema.isPattern(new RegExp(`^(?!(?:${providerTypes.join("|")})$)[A-Z][A-Z0-9_]{0,63}$`, "u"))
+  Schema.isPattern(new RegExp(`^(?!(?:${reservedTypes.join("|")})$)[A-Z][A-Z0-9_]{0,63}$`, "u"))
 ).annotate({
   description:
     "Default: WEBHOOK. Any other name that is not, and does not resemble, the name of a provider; for an unknown vendor auth_type is required"
@@ -161,7 +162,28 @@ const providerWrite = ({ Auth, kind: { authType, name, types } }: (typeof writte
 
 const providerWrites = written.map(providerWrite)
 
-export const SourceWrite = Schema.Union([GenericWrite, ...providerWrites]).annotate({
+const providerExample = {
+  provider_key: "websub",
+  definition_key: "entry.added_polling",
+  inputs: { url: "https://blog.example.com/feed" },
+  schedule: { interval_minutes: 15 }
+}
+
+/** Sources that receive nothing: their requests are items of a provider. */
+const ItemWrite = Schema.Struct({
+  ...whole,
+  type: Schema.Literal(providerType),
+  config: Schema.Struct(itemSettings).annotate({ identifier: "ItemSourceConfig" })
+})
+  .check(alsoBeside("config"))
+  .annotate({
+    identifier: "ItemSourceWrite",
+    description:
+      "A source whose requests are items of a provider: it gets notifications, or reads a list by its schedule.",
+    examples: [{ name: "blog", type: providerType, config: { provider: providerExample } }] as never
+  })
+
+export const SourceWrite = Schema.Union([GenericWrite, ...providerWrites, ItemWrite]).annotate({
   identifier: "SourceWrite",
   description: [
     "The type selects the settings: config.auth of a provider's type has the settings of that provider.",
@@ -178,6 +200,7 @@ export const SourcePatch = Schema.Struct({
   config: setting(
     Schema.Struct({
       ...settings,
+      ...itemSettings,
       auth_type: setting(Schema.Literals(["BASIC_AUTH", "API_KEY", "HMAC", "PROVIDER_SIGNATURE"])),
       auth: setting(Schema.Union([...anyAuth, ...written.map(({ Auth }) => Auth), Empty]))
     }).annotate({ identifier: "SourceConfigPatch" })
@@ -187,7 +210,7 @@ export const SourcePatch = Schema.Struct({
   .annotate({
     identifier: "SourcePatch",
     description:
-      "Members in the body are merged into the source; auth, custom_response and proxy are replaced as a whole.",
+      "Members in the body are merged into the source, and so are those of provider; auth, custom_response, proxy and the inputs of provider are replaced as a whole.",
     examples: [example.patch]
   })
 
@@ -200,7 +223,10 @@ const shown = {
   proxy: Schema.NullOr(ShownProxy),
   chat_defer_ephemeral: Schema.Boolean,
   rate_limit: Schema.NullOr(RateLimit),
-  rate_limit_period: Schema.NullOr(RatePeriod)
+  rate_limit_period: Schema.NullOr(RatePeriod),
+  provider: optional(
+    ProviderSettings.annotate({ identifier: "ProviderSettings", description: "Only of sources of type PROVIDER" })
+  )
 }
 
 /** The settings of one `auth_type` as a read shows them: of the generic scheme, or of a provider of that group. */

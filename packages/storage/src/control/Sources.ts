@@ -1,7 +1,10 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { definitionOf } from "@tidegate/channels/SourceProviders"
+import type { Channel } from "@tidegate/model/Channel"
 import { Ingress, sourceUrl } from "@tidegate/model/Ingress"
+import { type ProviderSettings, providerType } from "@tidegate/model/ProviderSource"
 import type { Source } from "@tidegate/model/Source"
 import { source, type SourceConfig } from "@tidegate/resources/Source"
 import { showAuth } from "../secrets/AuthColumn.ts"
@@ -10,6 +13,8 @@ import { Secrets } from "../secrets/Secrets.ts"
 import { makeStore } from "./MakeStore.ts"
 import { nobody, noRows, type Store, type StoredRow, type Values } from "./Store.ts"
 import { loseSource } from "../workflows/WorkflowLinks.ts"
+import { channelsOf } from "../channels/ChannelView.ts"
+import { checkAccount, followChannel } from "../channels/SourceChannel.ts"
 
 type Later = "chat_defer_ephemeral" | "rate_limit" | "rate_limit_period"
 
@@ -48,6 +53,24 @@ interface SlugHolder {
   readonly team_id: string
 }
 
+/** The members that only a provider source has. `channel`: null for one that polls. */
+const shownProvider = (settings: ProviderSettings, channel: Channel | null) => {
+  const { definition_key, provider_account_id, provider_key, schedule } = settings
+  const definition = definitionOf(provider_key, definition_key)
+  return {
+    provider_key,
+    definition_key,
+    // A provider that this version does not know any more.
+    delivery_mode: definition?.mode ?? "polling",
+    schedule,
+    provider_account_id,
+    channel
+  } as const
+}
+
+/** For the actor of its channel, if it has one. */
+const channelOf = ({ config, id }: SourceRow) => (config.provider === undefined ? undefined : { channel: id })
+
 /**
  * The sources of teams. Every change raises the row's version, so that ingress stops using the old settings. Disabling a source
  * disables its enabled connections, and enabling it enables exactly those again. A delete also deletes its connections; their
@@ -65,17 +88,19 @@ const make = Effect.gen(function* () {
   const secrets = yield* Secrets
   const ingress = yield* Ingress
 
-  const record = Effect.fnUntraced(function* (row: SourceRow): Effect.fn.Return<Source> {
+  const record = Effect.fnUntraced(function* (row: SourceRow, channel: Channel | null): Effect.fn.Return<Source> {
+    const { provider } = row.config
     return {
       id: row.id,
       team_id: row.team_id,
       name: row.name,
       description: row.description,
       type: row.type,
-      input_type: "webhook",
+      input_type: provider === undefined ? "webhook" : "provider",
       status: row.disabled_at === null ? "enabled" : "disabled",
       url: sourceUrl(ingress, row.slug ?? row.id),
       config: { ...configOf(row.config), auth: yield* showAuth(secrets, "sources", row) },
+      ...(provider === undefined ? {} : shownProvider(provider, channel)),
       disabled_at: row.disabled_at?.toISOString() ?? null,
       created_at: row.created_at.toISOString(),
       updated_at: row.updated_at.toISOString()
@@ -129,23 +154,35 @@ const make = Effect.gen(function* () {
   })
 
   return yield* makeStore<SourceRow, typeof source>(source, {
-    show: (rows) => Effect.forEach(rows, record),
+    show: Effect.fnUntraced(function* (rows) {
+      const channels = yield* channelsOf(sql, rows)
+      return yield* Effect.forEach(rows, (row) => record(row, channels.get(row.id) ?? null))
+    }),
     fields: (fields) => ({ ...fields, config: configOf(fields.config) }),
-    // The check of a slug reads other rows, which takes a transaction.
-    alone: (_team_id, { slug }) => (slug === null ? noRows : null),
+    // The check of a slug reads other rows, and a channel is another row: both take a transaction.
+    alone: (_team_id, { slug, type }) => (slug === null && type !== providerType ? noRows : null),
     prepare: Effect.fnUntraced(function* (owner, before, next) {
       if (next["slug"] !== undefined && next["slug"] !== before?.slug) yield* claimSlug(owner, next)
+      yield* checkAccount(sql, owner, before, next)
       return before === null ? next : { ...next, version: sql.literal("version + 1") }
     }),
     follow: Effect.fnUntraced(function* (before, after, at, by) {
-      if (before === null) return nobody
+      const channel = channelOf(after)
+      if (before === null) {
+        if (channel === undefined) return nobody
+        yield* followChannel(sql, null, after, at)
+        return { ...nobody, ...channel }
+      }
       const cancelled = yield* followed(before, after, at, by)
+      if (channel !== undefined) yield* followChannel(sql, before, after, at)
       return {
         cancelled: cancelled.map(({ id }) => ({ connection_id: id })),
-        destinations: yield* destinationsOf(after)
+        destinations: yield* destinationsOf(after),
+        ...channel
       }
     }),
-    concerns: (row) => Effect.map(destinationsOf(row), (destinations) => ({ destinations, cancelled: [] })),
+    concerns: (row) =>
+      Effect.map(destinationsOf(row), (destinations) => ({ destinations, cancelled: [], ...channelOf(row) })),
     narrow: (_team_id, { type }) => (type === undefined ? [] : [sql`t.type = ${type}`])
   })
 })

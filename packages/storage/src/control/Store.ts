@@ -27,6 +27,8 @@ export interface Concerned {
   readonly destinations: ReadonlyArray<string>
   /** Resources whose pending events have just become CANCELLED. */
   readonly cancelled: ReadonlyArray<PendingOf>
+  /** The source whose channel has something to do now. Absent: none. */
+  readonly channel?: string
 }
 
 /** How records are shown. */

@@ -62,7 +62,10 @@ const lightRules = 16_000
 
 const named = (sql: SqlClient.SqlClient, name: string) => (isSlug(name) ? sql`s.slug = ${name}` : sql`s.id = ${name}`)
 
-/** The cost of reading the source with this id or slug, determined without reading it; null: there is none. */
+/**
+ * The cost of reading the source with this id or slug, determined without reading it; null: there is none that takes requests. A
+ * provider source takes none: what it receives are items of its provider, so nobody may send to it.
+ */
 export const weighRoutedSource = Effect.fnUntraced(function* (
   name: string
 ): Effect.fn.Return<{ readonly team_id: string; readonly isLight: boolean } | null, SqlError.SqlError, HotSql> {
@@ -72,7 +75,7 @@ export const weighRoutedSource = Effect.fnUntraced(function* (
         select sum(pg_column_size(c.rules)) from connections c
         where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null
       ), 0) <= ${lightRules} as "isLight"
-    from sources s where ${named(sql, name)} and s.deleted_at is null`
+    from sources s where ${named(sql, name)} and s.deleted_at is null and s.config -> 'provider' is null`
   return row ?? null
 })
 

@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 
 /**
  * Accounts at providers, their tokens, and the consents that are under way. Tokens are claimed like those of destinations, so that only one process at a
- * time refreshes them. A consent is found by the hash of its state, and belongs to the session that began it.
+ * time refreshes them. "revocation" is the result of the last revocation. A consent is found by the hash of its state, and belongs to the session that began it.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -30,6 +30,7 @@ const statements = [
     failed_at timestamptz,
     disabled_at timestamptz,
     revoked_at timestamptz,
+    revocation json,
     version integer not null default 1,
     created_at timestamptz not null,
     updated_at timestamptz not null

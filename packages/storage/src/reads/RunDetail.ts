@@ -16,6 +16,7 @@ import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { charactersOf, noPreview, previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { detailOf, type PreviewsOf, runOf, StepReports } from "@tidegate/workflows/RunReport"
 import { shownGraph } from "@tidegate/workflows/StepCredentials"
+import { sourceTrigger, triggerKeys } from "../channels/SourceTrigger.ts"
 import type { HotSql } from "../Database.ts"
 import { namedResources } from "../workflows/RunResources.ts"
 import { headerOf, readHeaders } from "./Payload.ts"
@@ -80,6 +81,12 @@ interface RequestRow {
   readonly body_hash: string | null
 }
 
+/** How an item of a provider has arrived; its request has a header that says so. */
+const itemMode = (request: RequestRow | undefined) =>
+  request !== undefined && headerOf(readHeaders(request.headers), "x-gateway-delivery-mode") === "instant"
+    ? "instant"
+    : "polling"
+
 const triggerOf = Effect.fnUntraced(function* (
   { created_at, request_id, source_id, team_id }: RunRow,
   withPreview: boolean
@@ -90,9 +97,12 @@ const triggerOf = Effect.fnUntraced(function* (
     select method, path, headers, body_size, ingested_at, retry_kind,
       case when ${withPreview} then encode(sha256(body), 'hex') end as body_hash
     from requests where id = ${request_id} and team_id = ${team_id}`
-  const [source] = yield* sql<{
-    name: string
-  }>`select name from sources where id = ${source_id} and team_id = ${team_id}`
+  const [source] = yield* sql<{ name: string; provider_key: string | null; definition_key: string | null }>`
+    select s.name, ${sql.literal(triggerKeys)} from sources s where s.id = ${source_id} and s.team_id = ${team_id}`
+  const { definition_key, name, provider_key } = sourceTrigger(
+    source?.provider_key ?? null,
+    source?.definition_key ?? null
+  )
   const data = withPreview ? (yield* requestPayloads(team_id, [request_id], largestTrigger)).get(request_id) : undefined
   // Retention leaves the record without its payload.
   const kept = request === undefined || request.method === "" ? undefined : request
@@ -102,11 +112,11 @@ const triggerOf = Effect.fnUntraced(function* (
     source: {
       id: source_id,
       name: source?.name ?? null,
-      provider_key: null,
-      definition_key: null,
-      trigger_name: "Webhook"
+      provider_key,
+      definition_key,
+      trigger_name: name
     },
-    delivery_mode: request?.retry_kind == null ? "webhook" : "replay",
+    delivery_mode: request?.retry_kind != null ? "replay" : provider_key === null ? "webhook" : itemMode(kept),
     method: kept?.method ?? null,
     path: kept === undefined ? null : (shownOf()("path", kept.path) as string),
     content_type: kept === undefined ? null : headerOf(readHeaders(kept.headers), "content-type"),

@@ -4,6 +4,7 @@ import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { idBound, idTime, isId, prefixes } from "@tidegate/model/Ids"
 import type { RunStatus, WorkflowActivity, WorkflowRun } from "@tidegate/model/WorkflowRun"
 import { runOf } from "@tidegate/workflows/RunReport"
+import { triggerKeys, sourceTrigger } from "../channels/SourceTrigger.ts"
 import * as Columns from "../journal/Columns.ts"
 import { cutToLimit, resolvePage, type WindowedPage, windowedList } from "./Paging.ts"
 import { gatherAtMost, timeRange } from "./Relations.ts"
@@ -181,10 +182,17 @@ export const activity = Effect.fnUntraced(function* (team: string, filter: Activ
   return last === null ? answer : { ...answer, total: answer.total + 1 }
 })
 
-const namesOf = (sql: SqlClient.SqlClient, table: "workflows" | "sources", ids: ReadonlyArray<string>) =>
+const namesOf = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
   Effect.map(
-    sql<{ id: string; name: string }>`select id, name from ${sql(table)} where id = any(${Columns.text(ids)})`,
+    sql<{ id: string; name: string }>`select id, name from workflows where id = any(${Columns.text(ids)})`,
     (rows) => new Map(rows.map(({ id, name }) => [id, name]))
+  )
+
+const sourcesOf = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
+  Effect.map(
+    sql<{ id: string; name: string; provider_key: string | null; definition_key: string | null }>`
+      select s.id, s.name, ${sql.literal(triggerKeys)} from sources s where s.id = any(${Columns.text(ids)})`,
+    (rows) => new Map(rows.map((row) => [row.id, row]))
   )
 
 const shown = Effect.fnUntraced(function* (
@@ -192,11 +200,16 @@ const shown = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<WorkflowActivity>, SqlError.SqlError, SqlClient.SqlClient> {
   if (rows.length === 0) return []
   const sql = yield* SqlClient.SqlClient
-  const workflows = yield* namesOf(sql, "workflows", [...new Set(rows.map(({ workflow_id }) => workflow_id))])
-  const sources = yield* namesOf(sql, "sources", [...new Set(rows.map(({ source_id }) => source_id))])
+  const workflows = yield* namesOf(sql, [...new Set(rows.map(({ workflow_id }) => workflow_id))])
+  const sources = yield* sourcesOf(sql, [...new Set(rows.map(({ source_id }) => source_id))])
   const reports = yield* reportsOf(rows)
   return rows.map((row) => {
     const run = runOf(row, false)
+    const source = sources.get(row.source_id)
+    const { name: trigger_name, provider_key } = sourceTrigger(
+      source?.provider_key ?? null,
+      source?.definition_key ?? null
+    )
     return {
       id: run.id,
       request_id: run.request_id,
@@ -205,9 +218,9 @@ const shown = Effect.fnUntraced(function* (
       workflow_version: run.workflow_version,
       source: {
         id: row.source_id,
-        name: sources.get(row.source_id) ?? null,
-        provider_key: null,
-        trigger_name: "Webhook"
+        name: source?.name ?? null,
+        provider_key,
+        trigger_name
       },
       status: run.status,
       outcome: run.outcome,

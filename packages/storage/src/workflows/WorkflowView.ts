@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { prefixes } from "@tidegate/model/Ids"
 import { storedHeaders } from "@tidegate/model/Message"
@@ -8,6 +8,7 @@ import { sampleOf } from "@tidegate/workflows/Sample"
 import { shownGraph } from "@tidegate/workflows/StepCredentials"
 import type { Shown } from "../control/Store.ts"
 import * as Columns from "../journal/Columns.ts"
+import { triggerKeys, sourceTrigger } from "../channels/SourceTrigger.ts"
 import { latestSample } from "../reads/WorkflowSamples.ts"
 import { lookUp } from "./TeamFacts.ts"
 import type { WorkflowRow } from "./WorkflowRow.ts"
@@ -28,10 +29,20 @@ const disabledCode = (id: string): RuntimeIssue["code"] =>
 /** Bytes of a request body; a larger one is not shown as a sample. */
 const largestSample = 256 * 1024
 
+interface SourceRow {
+  readonly id: string
+  readonly name: string
+  readonly type: string
+  readonly disabled: boolean
+  readonly provider_key: string | null
+  readonly definition_key: string | null
+}
+
 const sourcesOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, rows: ReadonlyArray<WorkflowRow>) {
   const ids = [...new Set(rows.flatMap(({ source_id }) => source_id ?? []))]
-  const found = yield* sql<{ id: string; name: string; type: string; disabled: boolean }>`
-    select id, name, type, disabled_at is not null as disabled from sources where id = any(${ids})`
+  const found = yield* sql<SourceRow>`
+    select s.id, s.name, s.type, s.disabled_at is not null as disabled, ${sql.literal(triggerKeys)}
+    from sources s where s.id = any(${ids})`
   return new Map(found.map((row) => [row.id, row]))
 })
 
@@ -43,6 +54,26 @@ const latestOf = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, team_id:
   if (latest === null) return null
   return yield* inSlices(sampleOf({ ...latest, headers: storedHeaders(latest) }, latest.body ?? new Uint8Array(0)))
 })
+
+/** Without a request, a provider's own sample stands for one. */
+const sourceOf = (source: SourceRow, latest: Schema.Json, listed: boolean): Workflow["source"] => {
+  const { definition_key, described, name, provider_key } = sourceTrigger(source.provider_key, source.definition_key)
+  const sample = latest ?? (listed || described === null ? null : { body: described.trigger.sample.output })
+  return {
+    id: source.id,
+    name: source.name,
+    type: source.type,
+    status: source.disabled ? "disabled" : "enabled",
+    provider_key,
+    definition_key,
+    definition_name: described === null ? null : name,
+    output_schema: described?.trigger.output ?? null,
+    schema_provenance: described !== null ? "provider" : sample === null ? "none" : "sample",
+    primary_output: described?.trigger.primaryOutput ?? "body",
+    export_path: described === null ? null : "body",
+    sample
+  }
+}
 
 const hindranceOf = (
   { named, source_id }: WorkflowRow,
@@ -111,23 +142,7 @@ export const showWorkflows = Effect.fnUntraced(function* (
       description: row.description,
       status: row.status,
       version: row.version,
-      source:
-        source === undefined
-          ? null
-          : {
-              id: source.id,
-              name: source.name,
-              type: source.type,
-              status: source.disabled ? "disabled" : "enabled",
-              provider_key: null,
-              definition_key: null,
-              definition_name: null,
-              output_schema: null,
-              schema_provenance: sample === null ? "none" : "sample",
-              primary_output: "body",
-              export_path: null,
-              sample
-            },
+      source: source === undefined ? null : sourceOf(source, sample, listed),
       capabilities: {
         branching: true,
         fan_out: true,

@@ -9,6 +9,7 @@ import { resources } from "@tidegate/resources/Resources"
 import * as AttemptReads from "../../src/reads/AttemptReads.ts"
 import * as BinReads from "../../src/reads/BinReads.ts"
 import * as CapturedReads from "../../src/reads/CapturedReads.ts"
+import * as ChannelReads from "../../src/channels/ChannelReads.ts"
 import { feedCursor } from "../../src/reads/EventFeed.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
 import * as ExecutionReads from "../../src/reads/ExecutionReads.ts"
@@ -50,6 +51,50 @@ const old: OldDays = {
   bodyBytes: 64
 }
 
+/** A provider source of the team. */
+const itemSourceOf = (team: string): string => `src_${idOf(old, team, 0, 7)}`
+
+const provider = JSON.stringify({
+  provider_key: "websub",
+  definition_key: "entry.added",
+  provider_account_id: null,
+  inputs: { url: "https://blog.test/feed" },
+  schedule: { interval_minutes: 5 },
+  auto_fallback: true,
+  max_failures: 3,
+  restore_after_minutes: 30
+})
+
+/** A row in each table of channels and accounts. */
+const makeChannel = Effect.fnUntraced(function* (team: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [items, later] = [itemSourceOf(team), new Date(old.now + 86_400_000)]
+  yield* sql`insert into sources (id, team_id, name, type, config, created_at, updated_at)
+    select ${items}, team_id, 'items', 'PROVIDER', jsonb_set(config::jsonb, '{provider}', ${provider}::jsonb)::json, now(), now()
+    from sources where id = ${resourcesOf(team).source}`
+  yield* sql`insert into channels (source_id, team_id, created_at, updated_at) values (${items}, ${team}, now(), now())`
+  yield* sql`insert into channel_subscriptions (id, team_id, source_id, adapter, definition_key, target, token_hash, secrets, state, created_at)
+    values (${`chn_${items}`}, ${team}, ${items}, 'websub', 'entry.added', ${team}, ${team}, '', 'active', now())`
+  yield* sql`insert into channel_items (source_id, key, team_id, request_id, mode, received_at, expires_at)
+    values (${items}, '', ${team}, 'req', 'polling', now(), ${later})`
+  yield* sql`insert into channel_events (id, team_id, source_id, kind, severity, message, created_at, expires_at)
+    values (${`cev_${items}`}, ${team}, ${items}, 'stopped', 'info', '', now(), ${later})`
+  yield* sql`insert into channel_alerts (id, team_id, source_id, code, status, message, occurrences, first_seen_at, last_seen_at)
+    values (${`cal_${items}`}, ${team}, ${items}, 'channel_stop_failed', 'active', '', 1, now(), now())`
+  yield* sql`insert into channel_alert_deliveries (id, team_id, source_id, alert_id, code, kind, transport, recipient, status, created_at, expires_at)
+    values (${`cad_${items}`}, ${team}, ${items}, 'cal', 'channel_stop_failed', 'opened', 'email', '', 'sent', now(), ${later})`
+  yield* sql`insert into channel_settings (team_id, email_enabled, email_recipients, chat_enabled, cooldown_minutes, silence_alert_hours,
+      silence_alert_enabled, updated_at)
+    values (${team}, true, '{}', false, 60, 24, true, now())`
+  yield* sql`insert into channel_metrics values (${team}, ${items}, current_date, ${team}, 1, ${later})`
+  yield* sql`insert into source_runs (id, team_id, source_id, status, reason, scheduled_at, expires_at)
+    values (${`trun_${items}`}, ${team}, ${items}, 'failed', 'schedule', now(), ${later})`
+  yield* sql`insert into provider_accounts (id, team_id, provider_key, name, connection, base_url, created_at, updated_at)
+    values (${`pac_${items}`}, ${team}, 'watch', 'a', 'oauth2', 'https://api.test', now(), now())`
+  yield* sql`insert into provider_consents (state_hash, team_id, account_id, begun_by, expires_at)
+    values (${team}, ${team}, 'pac', '', ${later})`
+})
+
 const workflowOf = (team: string): string => `wfl_${idOf(old, team, 0, 1)}`
 
 const world = Layer.effectDiscard(
@@ -57,6 +102,7 @@ const world = Layer.effectDiscard(
     const sql = yield* SqlClient.SqlClient
     yield* makeOldDays(old)
     for (const team of [mine, other]) {
+      yield* makeChannel(team)
       yield* makeWaiting(old, team, 0, 4)
       yield* makeRoutingJob(old, team, 0, 5)
       const { connection, destination, source } = resourcesOf(team)
@@ -133,6 +179,7 @@ interface Ids {
   readonly filter: string
   readonly action: string
   readonly workflow: string
+  readonly items: string
   /** Of the records of the n-th request. */
   readonly record: (prefix: keyof typeof prefixes, n: number) => string
 }
@@ -140,6 +187,7 @@ interface Ids {
 const idsOf = (team: string): Ids => ({
   ...resourcesOf(team),
   workflow: workflowOf(team),
+  items: itemSourceOf(team),
   record: (prefix, n) => sibling(prefixes[prefix], `req_${idOf(old, team, 0, n)}`)
 })
 
@@ -236,6 +284,10 @@ const cases: Readonly<Record<string, Case>> = {
   "CapturedReads.captured": (ids) => CapturedReads.captured(mine, [req(ids, 6)]),
   "CapturedReads.newestRequests": (ids) =>
     CapturedReads.newestRequests([{ source: (ids ?? idsOf(mine)).source, team: mine }], old.now - 86_400_000, 100),
+  "ChannelReads.listChannels": () => ChannelReads.listChannels(mine, []),
+  "ChannelReads.channelHistory": (ids) => ChannelReads.channelHistory(mine, (ids ?? idsOf(mine)).items, 10),
+  "ChannelReads.channelMetrics": () => ChannelReads.channelMetrics(mine, 2),
+  "ChannelReads.sourceRuns": (ids) => ChannelReads.sourceRuns(mine, (ids ?? idsOf(mine)).items, "all", sub),
   "ProxyExchangeReads.ofRequest": (ids) => ProxyExchangeReads.ofRequest(mine, req(ids, 2)),
   "TraceReads.get": (ids) => TraceReads.get(mine, req(ids, 0)),
   "Store.list of sources": (ids) => Effect.flatMap(Sources, ({ list }) => list(mine, listing(some(ids?.source)))),
@@ -284,8 +336,8 @@ const shown = (read: Read) =>
 layer(world, { excludeTestServices: true })("Reads of a team", (it) => {
   it.effect("This suite calls all read functions", () =>
     Effect.gen(function* () {
-      const folder = join(import.meta.dirname, "../../src/reads")
-      const files = globSync("*Reads.ts", { cwd: folder })
+      const folder = join(import.meta.dirname, "../../src")
+      const files = globSync("{reads,channels}/*Reads.ts", { cwd: folder })
       const functions: Array<string> = []
       for (const file of files) {
         const module = yield* Effect.promise(() => import(join(folder, file)) as Promise<Record<string, unknown>>)
@@ -318,7 +370,12 @@ layer(world, { excludeTestServices: true })("Reads of a team", (it) => {
   for (const [name, read] of Object.entries(cases)) {
     it.effect(`A read shows nothing of another team: ${name}`, () =>
       Effect.gen(function* () {
-        const others = [other, ...Object.values(resourcesOf(other)), idOf(old, other, 0, 0).slice(10, 16)]
+        const others = [
+          other,
+          itemSourceOf(other),
+          ...Object.values(resourcesOf(other)),
+          idOf(old, other, 0, 0).slice(10, 16)
+        ]
         // By its own ids it shows something, so that the rest means something.
         expect(["null", "[]", "0"]).not.toContain(
           yield* shown(read(name.endsWith("check") ? null : idsOf(mine))).pipe(

@@ -268,10 +268,6 @@ export const conventions: Section = {
       tests("packages/storage/test/reads/Isolation.test.ts")("A read shows nothing of another team: ${name}")
     ),
     row(
-      "a route that is not built yet says so",
-      tests("packages/api/test/NotBuilt.test.ts")("Route ${method} ${path} answers that it is not built yet")
-    ),
-    row(
       "no mutated body makes a 5xx",
       tests("test/contract/openapi/Mutated.test.ts")("Mutated calls are sent for every operation")
     )

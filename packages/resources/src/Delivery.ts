@@ -99,7 +99,7 @@ export const bulkDelivery = (input: Members): Result.Result<BulkDelivery, Gatewa
     judgeBody(ChannelBulk, input, ({ action, source_ids, ...settings }): Result.Result<BulkDelivery, FieldErrors> => {
       if (action !== "retry") {
         const delivery_mode = action === "use_polling" ? "polling" : "instant"
-        return Result.succeed({ sources: source_ids, delivery: { delivery_mode, ...settings } as Schema.JsonObject })
+        return Result.succeed({ sources: source_ids, delivery: { delivery_mode, ...settings } })
       }
       const [first] = Object.keys(settings)
       return first === undefined

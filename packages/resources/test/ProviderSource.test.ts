@@ -18,12 +18,8 @@ const calendar = {
   provider_account_id: "pac_1",
   inputs: { calendar_ids: ["primary", "team"] }
 }
-const of = (provider: Schema.Json, more: Schema.JsonObject = {}) => ({
-  name: "items",
-  type: "PROVIDER",
-  ...more,
-  config: { provider, ...(more["config"] as Schema.JsonObject | undefined) }
-})
+const of = (provider: Schema.Json, more: { readonly url?: string } = {}, config: Schema.JsonObject = {}) =>
+  Object.assign({ name: "items", type: "PROVIDER", config: Object.assign({ provider }, config) }, more)
 const blog = created(of(feed))
 const meetings = created(of(calendar))
 
@@ -123,7 +119,7 @@ describe("Source of type PROVIDER", () => {
       rate_limit_period: "second"
     }
     const effect = "has no effect on a source of type PROVIDER: nobody can send to it"
-    expect(refused(of(feed, { url: "https://in.test/e/a-slug", config })).toSorted()).toStrictEqual(
+    expect(refused(of(feed, { url: "https://in.test/e/a-slug" }, config)).toSorted()).toStrictEqual(
       [...Object.keys(config).map((name) => `config.${name}: ${effect}`), `url: ${effect}`].toSorted()
     )
     for (const [name, value] of Object.entries(config)) {
@@ -136,8 +132,8 @@ describe("Source of type PROVIDER", () => {
     const url = `https://in.test/e/${id}`
     const read = { id, name, type, url, config: { ...config, auth: {} }, channel: null }
     const beside = { provider_key: "websub", definition_key: "entry.added", schedule: { interval_minutes: 5 } }
-    expect(updated(blog, { ...read, ...beside } as never)).toStrictEqual({ ...blog, auth: "unchanged" })
-    expect(created({ ...read, url: null, ...beside } as never)).toStrictEqual(blog)
+    expect(updated(blog, { ...read, ...beside })).toStrictEqual({ ...blog, auth: "unchanged" })
+    expect(created({ ...read, url: null, ...beside })).toStrictEqual(blog)
   })
 
   it("Settings of a provider outside of config.provider are refused with their right place", () => {

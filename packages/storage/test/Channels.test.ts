@@ -26,13 +26,15 @@ const feed: ProviderSettings = {
   max_failures: 3,
   restore_after_minutes: 30
 }
-const calendar = (provider_account_id: string): ProviderSettings => ({
-  ...feed,
-  provider_key: "watch",
-  definition_key: "calendar.event.changed",
-  provider_account_id,
-  inputs: { calendar_ids: ["primary", "team"] }
-})
+const but = (settings: ProviderSettings, other: Partial<ProviderSettings>): ProviderSettings =>
+  Object.assign({}, settings, other)
+const calendar = (provider_account_id: string): ProviderSettings =>
+  but(feed, {
+    provider_key: "watch",
+    definition_key: "calendar.event.changed",
+    provider_account_id,
+    inputs: { calendar_ids: ["primary", "team"] }
+  })
 
 const provided = (provider: ProviderSettings, name = unique("items")) => {
   const fields = sourceFields({ name, type: "PROVIDER" })
@@ -179,7 +181,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Provider sources in SQ
       const sql = yield* SqlClient.SqlClient
       const sources = yield* Sources
       const id = yield* account(team, { failed_at: new Date() })
-      const source = yield* createItems({ ...calendar(id), definition_key: "calendar.event.changed_polling" })
+      const source = yield* createItems(but(calendar(id), { definition_key: "calendar.event.changed_polling" }))
       expect(source).toMatchObject({ delivery_mode: "polling", channel: null })
       const deliver = (delivery_mode: string) =>
         sources.update(team, source.id, changeDelivery({ delivery_mode }, source.id))
@@ -281,7 +283,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Provider sources in SQ
         sources.create(alone, newId(prefixes.source, Date.now()), provided(provider, name))
       const failing = yield* make("b", feed)
       yield* make("a", feed)
-      yield* make("c", { ...feed, definition_key: "entry.added_polling" })
+      yield* make("c", but(feed, { definition_key: "entry.added_polling" }))
       yield* sources.create(alone, newId(prefixes.source, Date.now()), sourceFields({ name: "d" }))
       yield* sql`insert into channel_alerts (id, team_id, source_id, code, status, message, occurrences, first_seen_at, last_seen_at)
         values ('cal_9', ${alone}, ${failing.id}, 'channel_provision_failed', 'active', '', 1, now(), now())`
@@ -380,7 +382,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Provider sources in SQ
         expect(kinds).toEqual(["retry_requested", "retry_requested"])
 
         // The order of the checks: the mode, then the source's state, then its account.
-        const polling = yield* createItems({ ...feed, definition_key: "entry.added_polling" })
+        const polling = yield* createItems(but(feed, { definition_key: "entry.added_polling" }))
         yield* sources.switch(team, polling.id, "disable")
         const expired = yield* createItems(calendar(yield* account(team, { failed_at: new Date() })))
         expect(yield* codeOf(requestRetry(team, (yield* createSource()).id))).toBe("CHANNEL_POLLING_SOURCE")

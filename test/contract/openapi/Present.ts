@@ -57,7 +57,7 @@ const itemSourceOf = async (gateway: Gateway): Promise<string> => {
     definition_key: "entry.added",
     inputs: { url: "http://127.0.0.1:9/feed" }
   }
-  const written = { name: gateway.name("items"), type: "PROVIDER", config: { provider } }
+  const written = { name: gateway.name("items"), type: "PROVIDER" as const, config: { provider } }
   return (await gateway.api("POST", "/sources", written)).id
 }
 

@@ -125,22 +125,31 @@ export const channelHistory = Effect.fnUntraced(function* (
       created_at, sent_at
     from channel_alert_deliveries where ${ofSource} order by id desc limit ${maxShown}`
   return {
-    events: events.map((event) => ({ ...event, created_at: iso(event.created_at) })),
-    channels: subscriptions.map((subscription) => ({
-      ...subscription,
-      verified_at: isoOrNull(subscription.verified_at),
-      expires_at: isoOrNull(subscription.expires_at),
-      last_renewed_at: isoOrNull(subscription.last_renewed_at),
-      last_notification_at: isoOrNull(subscription.last_notification_at),
-      stopped_at: isoOrNull(subscription.stopped_at),
-      created_at: iso(subscription.created_at)
-    })),
-    deliveries: deliveries.map((delivery) => ({
-      ...delivery,
-      created_at: iso(delivery.created_at),
-      sent_at: isoOrNull(delivery.sent_at)
-    }))
+    events: events.map(eventOf),
+    channels: subscriptions.map(subscriptionOf),
+    deliveries: deliveries.map(deliveryOf)
   }
+})
+
+const eventOf = ({ created_at, ...event }: EventRow): ChannelHistory["events"][number] => ({
+  ...event,
+  created_at: iso(created_at)
+})
+
+const subscriptionOf = (row: SubscriptionRow): ChannelHistory["channels"][number] => ({
+  ...row,
+  verified_at: isoOrNull(row.verified_at),
+  expires_at: isoOrNull(row.expires_at),
+  last_renewed_at: isoOrNull(row.last_renewed_at),
+  last_notification_at: isoOrNull(row.last_notification_at),
+  stopped_at: isoOrNull(row.stopped_at),
+  created_at: iso(row.created_at)
+})
+
+const deliveryOf = ({ created_at, sent_at, ...delivery }: DeliveryRow): ChannelHistory["deliveries"][number] => ({
+  ...delivery,
+  created_at: iso(created_at),
+  sent_at: isoOrNull(sent_at)
 })
 
 /** The counts of all channels of a team, for each of the last `days` dates in UTC. */
@@ -164,6 +173,13 @@ interface RunRow extends Omit<SourceRun, "scheduled_at" | "started_at" | "finish
   readonly finished_at: Date | null
 }
 
+const runOf = (row: RunRow): SourceRun => ({
+  ...row,
+  scheduled_at: iso(row.scheduled_at),
+  started_at: isoOrNull(row.started_at),
+  finished_at: isoOrNull(row.finished_at)
+})
+
 /**
  * The runs of a source, newest first. `eventful`: only those that found something new or failed, because a source that polls
  * every minute has many others.
@@ -184,11 +200,5 @@ export const sourceRuns = Effect.fnUntraced(function* (
     select id, source_id, status, reason, items_found, items_new, error_code, scheduled_at, started_at, finished_at
     from source_runs where ${sql.and(conditions)} order by id desc limit ${page.limit + 1}`
   const { last, page: shown } = cutToLimit(rows, page.limit)
-  const runs = shown.map((row): SourceRun => ({
-    ...row,
-    scheduled_at: iso(row.scheduled_at),
-    started_at: isoOrNull(row.started_at),
-    finished_at: isoOrNull(row.finished_at)
-  }))
-  return listed(runs, cursorAfter(page.key, last === null ? null : { id: last.id }))
+  return listed(shown.map(runOf), cursorAfter(page.key, last === null ? null : { id: last.id }))
 })

@@ -56,7 +56,7 @@ export const checkAccount = Effect.fnUntraced(function* (
   next: Values
 ): Effect.fn.Return<void, GatewayError | SqlError.SqlError> {
   if (typeof next["config"] !== "string") return
-  const { provider } = readJson(next["config"]) as unknown as SourceConfig
+  const { provider } = readJson(next["config"]) as SourceConfig
   if (provider === undefined) return
   const stored = before?.config.provider
   const { provider_account_id } = provider

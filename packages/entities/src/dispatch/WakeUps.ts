@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import type { Sharding } from "effect/cluster"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { BulkOperationEntity } from "../BulkOperation/BulkOperationProtocol.ts"
+import { ChannelEntity } from "../Channel/ChannelProtocol.ts"
 import { ConnectionEntity } from "../Connection/ConnectionProtocol.ts"
 import type { PendingRequest } from "../Connection/PendingRequest.ts"
 import { DestinationEntity } from "../Destination/DestinationProtocol.ts"
@@ -25,6 +26,7 @@ export const wakeUps = Effect.gen(function* () {
   const connection = yield* ConnectionEntity.client
   const operation = yield* BulkOperationEntity.client
   const workflow = yield* WorkflowEntity.client
+  const channel = yield* ChannelEntity.client
   return {
     /** Something of the destination's is due. */
     wakeDestination: (id: string) => notify(destination(id).Wake(undefined, { discard: true })),
@@ -38,7 +40,9 @@ export const wakeUps = Effect.gen(function* () {
     /** The bulk operation is not at its end. */
     wakeOperation: (id: string) => notify(operation(id).Wake(undefined, { discard: true })),
     /** The workflow has runs that are due. */
-    wakeWorkflow: (id: string) => notify(workflow(id).Wake(undefined, { discard: true }))
+    wakeWorkflow: (id: string) => notify(workflow(id).Wake(undefined, { discard: true })),
+    /** The channel of the source has something due, or its rows have changed. */
+    wakeChannel: (sourceId: string) => notify(channel(sourceId).Wake(undefined, { discard: true }))
   }
 })
 

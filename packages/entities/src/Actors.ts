@@ -1,8 +1,10 @@
 import { Effect, Layer } from "effect"
 import { Journal } from "@tidegate/storage/Journal"
 import { RunJournal } from "@tidegate/storage/workflows/RunJournal"
+import { ProviderCalls } from "./accounts/ProviderCalls.ts"
 import * as ActionBehaviour from "./Action/ActionBehaviour.ts"
 import * as BulkOperationBehaviour from "./BulkOperation/BulkOperationBehaviour.ts"
+import * as ChannelBehaviour from "./Channel/ChannelBehaviour.ts"
 import { Cancellations } from "./Cancellations.ts"
 import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
 import { DeliveryRuntime } from "./Destination/sending/DeliveryRuntime.ts"
@@ -36,6 +38,7 @@ export const layer = (
     WorkflowBehaviour.layer,
     BulkOperationBehaviour.layer,
     KeyLimitBehaviour.layer,
+    ChannelBehaviour.layer,
     Poller.layer,
     Retention.layer(retention)
   ).pipe(
@@ -50,6 +53,7 @@ export const layer = (
         Pace,
         Effect.map(Journal, ({ isSlow }) => new RunPace(isSlow))
       ),
-      StepEffects.layer
+      StepEffects.layer,
+      ProviderCalls.layer
     ])
   )

@@ -13,6 +13,7 @@ import { ProviderCalls } from "../src/accounts/ProviderCalls.ts"
 import * as ChannelBehaviour from "../src/Channel/ChannelBehaviour.ts"
 import { ChannelEntity } from "../src/Channel/ChannelProtocol.ts"
 import { type CallingStep, makeChannelSteps } from "../src/Channel/ChannelSteps.ts"
+import { ConnectionEntity } from "../src/Connection/ConnectionProtocol.ts"
 import { Lease } from "../src/Lease.ts"
 import { shardOf } from "../src/Shards.ts"
 import { ChannelProvider } from "./ChannelProvider.ts"
@@ -23,7 +24,28 @@ const { team: team_id } = ControlPlane
 
 const provider = new ChannelProvider()
 
-const world = ChannelBehaviour.layer.pipe(
+const unused = () => Effect.die("not part of this suite")
+
+/** Connections that only take wake-up notifications. */
+const connections = ConnectionEntity.toLayer(
+  Effect.succeed(
+    ConnectionEntity.of({
+      Create: unused,
+      Update: unused,
+      Replace: unused,
+      Upsert: unused,
+      Disable: unused,
+      Enable: unused,
+      Pause: unused,
+      Unpause: unused,
+      Delete: unused,
+      Route: unused,
+      Wake: () => Effect.void
+    })
+  )
+)
+
+const world = Layer.merge(ChannelBehaviour.layer, connections).pipe(
   Layer.provideMerge(
     Layer.mergeAll(
       TestRunner.layer,

@@ -2,8 +2,10 @@ import { Effect, Layer } from "effect"
 import { Journal } from "@tidegate/storage/Journal"
 import { RunJournal } from "@tidegate/storage/workflows/RunJournal"
 import * as AlertDelivery from "./Alerts/AlertDelivery.ts"
+import { ProviderCalls } from "./accounts/ProviderCalls.ts"
 import * as ActionBehaviour from "./Action/ActionBehaviour.ts"
 import * as BulkOperationBehaviour from "./BulkOperation/BulkOperationBehaviour.ts"
+import * as ChannelBehaviour from "./Channel/ChannelBehaviour.ts"
 import { Cancellations } from "./Cancellations.ts"
 import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
 import { DeliveryRuntime } from "./Destination/sending/DeliveryRuntime.ts"
@@ -37,6 +39,7 @@ export const layer = (
     WorkflowBehaviour.layer,
     BulkOperationBehaviour.layer,
     KeyLimitBehaviour.layer,
+    ChannelBehaviour.layer,
     Poller.layer,
     AlertDelivery.layer,
     Retention.layer(retention)
@@ -52,6 +55,7 @@ export const layer = (
         Pace,
         Effect.map(Journal, ({ isSlow }) => new RunPace(isSlow))
       ),
-      StepEffects.layer
+      StepEffects.layer,
+      ProviderCalls.layer
     ])
   )

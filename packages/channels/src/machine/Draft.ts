@@ -28,6 +28,8 @@ export class Draft {
   readonly targets: ReadonlyArray<string>
   /** Whether the provider may be called. */
   readonly canCall: boolean
+  /** The same, or the account is refused at the moment. */
+  readonly mayPoll: boolean
   readonly isInstant: boolean
   dirty: boolean
   runId: string | null
@@ -56,6 +58,8 @@ export class Draft {
     const isKnown = settings !== null && definition !== null
     const hasAccount = definition?.provider.account === null || account?.state === "active"
     this.canCall = isKnown && hasAccount && !disabled && !deleted
+    const isRefused = account?.state === "expired" || account?.state === "error"
+    this.mayPoll = isKnown && (hasAccount || isRefused) && !disabled && !deleted
     this.isInstant = isKnown && definition.mode === "instant" && !disabled && !deleted
     this.basis = isKnown
       ? hash(

@@ -62,7 +62,9 @@ interface PollDue {
 
 /** Why a poll is due, the most urgent reason first. */
 const reasons = (draft: Draft): ReadonlyArray<PollDue> => {
-  const { channel, state } = draft
+  const { state } = draft
+  // A refused account is tried now and then, because the provider may accept it again.
+  if (!draft.canCall) return [{ at: null, reason: "schedule" }]
   const all: Array<PollDue> = []
   if (draft.runId !== null) all.push({ at: null, reason: "manual", isAsked: true })
   if (state.run !== null) all.push({ at: null, reason: state.run.reason })
@@ -76,12 +78,12 @@ const reasons = (draft: Draft): ReadonlyArray<PollDue> => {
     if (silence !== null) all.push({ at: silence, reason: "schedule", quiet: true })
     all.push({ at: safetyAt(draft), reason: "schedule" })
   }
-  return channel.definition === null ? [] : all
+  return all
 }
 
 const polls = (draft: Draft, runId: string): ReadonlyArray<Due> => {
   const { basis, channel, state } = draft
-  if (!draft.canCall || basis === null) return []
+  if (!draft.mayPoll || basis === null) return []
   return reasons(draft).map(({ at, isAsked, quiet = false, reason }) => ({
     at: isAsked === true ? at : later(at, state.polls.retry_at),
     step: () => {

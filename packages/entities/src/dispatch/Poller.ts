@@ -41,11 +41,11 @@ export const pollOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardin
     const mine = yield* held
     const now = yield* Clock.currentTimeMillis
     if (mine.length === 0) return now + idleMs
-    const { wakeConnection, wakeDestination, wakeOperation, wakeWorkflow } = yield* wakeUps
+    const { wakeChannel, wakeConnection, wakeDestination, wakeOperation, wakeWorkflow } = yield* wakeUps
     const runs = yield* OwnRuns
     runs.seen()
     const due = yield* dueWork(mine, now - graceMs, runs.leftOut, [now, now + aheadMs])
-    const { connections, destinations, next, operations, workflows } = due
+    const { channels, connections, destinations, next, operations, workflows } = due
     metrics.pollerFound.at("destination").add(destinations.length)
     yield* Effect.forEach(destinations, wakeDestination, { concurrency: 16, discard: true })
     metrics.pollerFound.at("connection").add(connections.length)
@@ -53,8 +53,9 @@ export const pollOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardin
     // Operations that are running already are woken for nothing; they are few.
     yield* Effect.forEach(operations, wakeOperation, { concurrency: 16, discard: true })
     yield* Effect.forEach(workflows, wakeWorkflow, { concurrency: 16, discard: true })
+    yield* Effect.forEach(channels, wakeChannel, { concurrency: 16, discard: true })
     passed("poll")
-    return destinations.length + connections.length + workflows.length > 0
+    return destinations.length + connections.length + workflows.length + channels.length > 0
       ? now
       : Math.min(next + graceMs, now + idleMs)
   }

@@ -41,7 +41,7 @@ export const wakeUps = Effect.gen(function* () {
     wakeOperation: (id: string) => notify(operation(id).Wake(undefined, { discard: true })),
     /** The workflow has runs that are due. */
     wakeWorkflow: (id: string) => notify(workflow(id).Wake(undefined, { discard: true })),
-    /** The channel of this source has something to do. */
+    /** The channel of the source has something due, or its rows have changed. */
     wakeChannel: (sourceId: string) => notify(channel(sourceId).Wake(undefined, { discard: true }))
   }
 })

@@ -21,10 +21,7 @@ export interface SourceRun {
   readonly finished_at: number | null
 }
 
-/**
- * Stores a run as it is now. The end of a manual run is also that of the earlier ones that still wait: it has done what they
- * asked for. To be called in a transaction.
- */
+/** Stores a run as it is now; a manual one has a row already. To be called in a transaction. */
 export const saveRun = Effect.fnUntraced(function* (
   run: SourceRun
 ): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient> {
@@ -41,8 +38,4 @@ export const saveRun = Effect.fnUntraced(function* (
     on conflict (id) do update set status = excluded.status, items_found = excluded.items_found, items_new = excluded.items_new,
       error_code = excluded.error_code, started_at = excluded.started_at, finished_at = excluded.finished_at,
       expires_at = excluded.expires_at`
-  if (reason !== "manual" || finished === null) return
-  yield* sql`
-    update source_runs set status = ${status}, error_code = ${error_code}, started_at = ${started}, finished_at = ${finished}
-    where source_id = ${source_id} and status = 'scheduled' and id < ${id}`
 })

@@ -192,6 +192,9 @@ export const connectionQueuesOf = (sql: Statement.Constructor, shards: ReadonlyA
       ) next
     )`
 
+/** Channels of one shard that one look finds. One that works is not due for a while, so the next look finds others. */
+const channelsAtOnce = 16
+
 /** The due work of some shards. */
 export interface DueWork {
   /** Destinations with due rows of connections that are not paused. */
@@ -201,7 +204,9 @@ export interface DueWork {
   readonly operations: ReadonlyArray<string>
   /** Workflows that are not paused and have due runs. */
   readonly workflows: ReadonlyArray<string>
-  /** When the next connection queue or run is due (Unix ms); infinite: none waits. */
+  /** Sources whose channels are due: the longest due ones of each shard. */
+  readonly channels: ReadonlyArray<string>
+  /** When the next connection queue, run or channel is due (Unix ms); infinite: none waits. */
   readonly next: number
 }
 
@@ -219,7 +224,7 @@ export const dueWork = Effect.fnUntraced(function* (
 ): Effect.fn.Return<DueWork, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
   const rows = yield* sql<{
-    kind: "destination" | "connection" | "operation" | "workflow" | "next"
+    kind: "destination" | "connection" | "operation" | "workflow" | "channel" | "next"
     id: string
     at: Date | null
   }>`
@@ -286,12 +291,24 @@ export const dueWork = Effect.fnUntraced(function* (
       else (due_at <= ${new Date(before)} or due_at > ${new Date(ahead[0])} and due_at <= ${new Date(ahead[1])})
         and w.status is distinct from 'paused' end
     union all
+    select 'channel', due.source_id, null from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
+      select c.source_id from channels c where c.shard = s.shard and c.due_at <= ${new Date(before)}
+      order by c.shard, c.due_at limit ${channelsAtOnce}
+    ) due
+    union all
+    (select 'channel', c.source_id, null from channels c where c.shard is null and c.due_at <= ${new Date(before)}
+      order by c.shard, c.due_at limit ${channelsAtOnce})
+    union all
     select 'next', '', least(
       (select min(due_at) from lanes where due_at > ${new Date(before)}),
       (select min(created_at) from routes where created_at > ${new Date(before)}),
-      (select min(due_at) from runs where due_at > ${new Date(before)})
+      (select min(due_at) from runs where due_at > ${new Date(before)}),
+      (select min(due.due_at) from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
+        select c.due_at from channels c where c.shard = s.shard and c.due_at > ${new Date(before)}
+        order by c.shard, c.due_at limit 1
+      ) due)
     )`
-  const ids = (of: "destination" | "connection" | "operation" | "workflow") =>
+  const ids = (of: "destination" | "connection" | "operation" | "workflow" | "channel") =>
     rows.flatMap(({ id, kind }) => (kind === of ? [id] : []))
   const next = rows.find(({ kind }) => kind === "next")?.at
   return {
@@ -299,6 +316,7 @@ export const dueWork = Effect.fnUntraced(function* (
     connections: ids("connection"),
     operations: ids("operation"),
     workflows: ids("workflow"),
+    channels: ids("channel"),
     next: next?.getTime() ?? Infinity
   }
 })

@@ -26,7 +26,7 @@ const statements = [
     created_at timestamptz not null,
     updated_at timestamptz not null
   ) with (fillfactor = 70)`,
-  `create index channels_due on channels (due_at) where due_at is not null`,
+  `create index channels_due on channels (shard, due_at) where due_at is not null`,
   `create index channels_team on channels (team_id)`,
 
   // "state": requested, verifying, active, superseded, expired, stopped, failed, revoked.

@@ -1,3 +1,4 @@
+import { receive } from "./receive.ts"
 import { describe, expect, it } from "@effect/vitest"
 import type { calendar_v3 } from "@googleapis/calendar"
 import type { drive_v3 } from "@googleapis/drive"
@@ -57,7 +58,8 @@ describe("Webhooks of GitHub", () => {
     Effect.map(
       Effect.promise(() => sign(subscription.secret, JSON.stringify(payload))),
       (signature) =>
-        triggerOf("git_host", key).adapter!.receive(
+        receive(
+          triggerOf("git_host", key).adapter!,
           subscription,
           inputs,
           message({
@@ -129,10 +131,10 @@ describe("EventSub messages of Twitch", () => {
 
   it("A signature that OpenSSL computed is genuine for ten minutes", () => {
     const sentAt = Date.parse(headers["twitch-eventsub-message-timestamp" as never])
-    expect(twitch.receive(signed, {}, at(sentAt + 599_000)).kind).not.toBe("rejected")
-    expect(twitch.receive(signed, {}, at(sentAt + 601_000)).kind).toBe("rejected")
-    expect(twitch.receive(signed, {}, at(sentAt - 301_000)).kind).toBe("rejected")
-    expect(twitch.receive({ ...signed, secret: "another" }, {}, at(sentAt)).kind).toBe("rejected")
+    expect(receive(twitch, signed, {}, at(sentAt + 599_000)).kind).not.toBe("rejected")
+    expect(receive(twitch, signed, {}, at(sentAt + 601_000)).kind).toBe("rejected")
+    expect(receive(twitch, signed, {}, at(sentAt - 301_000)).kind).toBe("rejected")
+    expect(receive(twitch, { ...signed, secret: "another" }, {}, at(sentAt)).kind).toBe("rejected")
   })
 
   it.effect("The follower of a notification is the one that the list of followers gives", () =>
@@ -230,7 +232,7 @@ describe("Answers of Microsoft Graph", () => {
         ]
       })
       const kindOf = (clientState: string) =>
-        adapter!.receive(subscription, inbox, message({ body: Buffer.from(JSON.stringify(notified(clientState))) }))
+        receive(adapter!, subscription, inbox, message({ body: Buffer.from(JSON.stringify(notified(clientState))) }))
           .kind
       expect(kindOf(subscription.secret)).toBe("dirty")
       expect(kindOf("another")).toBe("rejected")

@@ -19,7 +19,16 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/verification": ["json", "model"],
   "packages/redaction": ["verification", "outbound-auth", "json", "runtime", "model"],
   "packages/connectors": ["redaction", "outbound-auth", "interpolation", "json", "runtime", "model"],
-  "packages/channels": ["connectors", "outbound-auth", "verification", "rules", "json", "runtime", "model"],
+  "packages/channels": [
+    "connectors",
+    "outbound-auth",
+    "verification",
+    "rules",
+    "interpolation",
+    "json",
+    "runtime",
+    "model"
+  ],
   "packages/egress": ["runtime", "model"],
   "packages/foreign-databases": ["egress", "connectors", "model"],
   "packages/sandbox": ["telemetry", "json", "runtime", "model"],
@@ -137,6 +146,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
 /** Packages without I/O, clock or randomness of their own: they can be tested by example alone. */
 const pure = [
   "packages/actions",
+  "packages/channels",
   "packages/model",
   "packages/interpolation",
   "packages/rules",

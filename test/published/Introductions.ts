@@ -12,6 +12,10 @@ export const introductions: Readonly<Record<string, string>> = {
     "A stored filter is a set of conditions with a name. Rules of connections link it, and a call tests it. Guide: [stored filters](../filters.md).",
   Actions:
     "A saved action is an action that steps of workflows call, saved with its credentials. The catalog lists the available actions. Guides: [actions](../actions.md), [all actions](../action-reference.md).",
+  "Source providers":
+    "The catalog of the providers of sources: the account that each needs, and its definitions with their inputs and outputs.",
+  "Provider accounts":
+    "A provider account lets sources and actions call a provider in somebody's name. It is connected by a consent (OAuth 2) or by credentials. Guide: [provider accounts](../provider-accounts.md).",
   Workflows:
     "A workflow is a graph of steps. Each request of its source runs through it. Its **runs** show the result for each request, step by step. Guide: [workflows](../workflows.md).",
   Requests:

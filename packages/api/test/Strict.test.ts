@@ -1,7 +1,9 @@
 import { expect, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { OpenApi } from "effect/http-api"
+import { KnownProviders } from "@tidegate/channels/KnownProviders"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { providerRow } from "../../channels/test/providerRow.ts"
 import { Api } from "../src/contract/Api.ts"
 import { type Answer, call } from "./ControlServer.ts"
 import { siteAdmin, somebody, withAdmins } from "./SignedIn.ts"
@@ -110,7 +112,11 @@ const world = Effect.gen(function* () {
   return calls
 })
 
-layer(withAdmins, { excludeTestServices: true })("Unknown members and parameters", (it) => {
+/** The provider of the examples. It is never called, because every body is refused before. */
+const provider = { ...providerRow("http://127.0.0.1:9", "http://127.0.0.1:9"), key: "git_host" }
+const withProvider = Layer.provide(withAdmins, Layer.succeed(KnownProviders, [provider]))
+
+layer(withProvider, { excludeTestServices: true })("Unknown members and parameters", (it) => {
   it.effect("Unknown query parameter is refused with 400 at every operation", () =>
     Effect.gen(function* () {
       const { token } = yield* siteAdmin

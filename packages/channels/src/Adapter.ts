@@ -96,6 +96,8 @@ export interface Subscription {
   readonly expiresAt: number | null
   /** The number of the newest message, for protocols that number them. */
   readonly lastMessageNumber: number | null
+  /** Whether its end was asked for: then a verification of the end is confirmed (WebSub), and one of a beginning refused. */
+  readonly ended?: boolean
 }
 
 /** What the provider has agreed to. */
@@ -182,7 +184,10 @@ export interface Adapter {
     subscription: Subscription,
     callback: string
   ) => Effect.Effect<Provisioned, ProviderError>
-  /** Extends it; null: the protocol has no renewal, so a new subscription is created, and then the old one is stopped. */
+  /**
+   * Extends it; null: the protocol has no renewal, so a new subscription is created, and then the old one is stopped. `verifying`: the
+   * subscription stays as it is, with its end, until a handshake brings the new end (WebSub).
+   */
   readonly renew:
     | ((context: Context, subscription: Subscription, callback: string) => Effect.Effect<Provisioned, ProviderError>)
     | null

@@ -44,7 +44,15 @@ const authOf = (key: string, account: AccountKind | null): Schema.JsonObject => 
     type: connections[0],
     provider_key: key,
     connection_type: connections[0],
-    credential_fields: fields.map((field) => ({ ...field, placeholder: null, modes: ["api_key"] })),
+    credential_fields: fields.map(({ help, key: name, label, required, type }) => ({
+      key: name,
+      label,
+      type,
+      required,
+      placeholder: null,
+      help,
+      modes: ["api_key"]
+    })),
     modes: [...connections],
     base_url: origin,
     self_hosted: selfHosted,

@@ -1,7 +1,13 @@
+import { eventSub } from "./providers/EventSub.ts"
+import { gitHost } from "./providers/GitHost.ts"
+import { graph } from "./providers/Graph.ts"
+import { jsonFeed } from "./providers/JsonFeed.ts"
+import { watch } from "./providers/Watch.ts"
+import { webSub } from "./providers/WebSub.ts"
 import type { SourceProvider, Trigger } from "./SourceProvider.ts"
 
 /** Every provider of sources. */
-export const sourceProviders: ReadonlyArray<SourceProvider> = []
+export const sourceProviders: ReadonlyArray<SourceProvider> = [webSub, jsonFeed, watch, graph, eventSub, gitHost]
 
 export const sourceProviderOf = (key: string): SourceProvider | undefined =>
   sourceProviders.find((provider) => provider.key === key)

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { SourceProvider } from "@tidegate/channels/SourceProvider"
+import { providerRow } from "../../channels/test/providerRow.ts"
 import { TokenProvider, type TokenProviderOptions } from "../../../test/support/TokenProvider.ts"
 
 /** A call of the provider's API. */
@@ -60,31 +61,6 @@ export class AccountProvider {
 
   /** The row that declares it. */
   row(): SourceProvider {
-    return {
-      key: "test_provider",
-      name: "Test provider",
-      description: "A provider of the test.",
-      icon_key: "flask",
-      manifest_version: "1.0.0",
-      account: {
-        connections: ["oauth2", "api_key"],
-        origin: this.api,
-        selfHosted: true,
-        oauth2: {
-          authorizationUrl: this.oauth.authorizationUrl,
-          tokenUrl: this.oauth.tokenUrl,
-          revocationUrl: `${this.oauth.issuer}/token/revocation`,
-          scopes: ["openid", "offline_access", "events:write"],
-          parameters: { prompt: "consent" }
-        },
-        fields: [
-          { key: "token", label: "Key", type: "secret", required: true, help: null },
-          { key: "workspace", label: "Workspace", type: "text", required: false, help: null }
-        ],
-        headers: (token) => ({ authorization: `Bearer ${token}` }),
-        identity: { path: "/me", id: ["id"], name: ["login"], email: ["email"] }
-      },
-      triggers: []
-    }
+    return providerRow(this.api, this.oauth.issuer)
   }
 }

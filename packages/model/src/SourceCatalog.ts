@@ -3,7 +3,8 @@ import { listOf, nothing } from "./Lists.ts"
 
 /** The catalog of source providers, as the API documents it. The rows of the providers have its values. */
 
-const JsonSchema = Schema.JsonObject.annotate({ description: "JSON Schema" })
+const Members = Schema.JsonObject.check(Schema.isMaxProperties(1_000))
+const JsonSchema = Members.annotate({ description: "JSON Schema" })
 
 const Field = Schema.Struct({
   key: Schema.String,
@@ -45,7 +46,7 @@ const Definition = Schema.Struct({
   output_schema: JsonSchema,
   export_path: Schema.String.annotate({ description: "Where a request of the source has the item" }),
   primary_output: Schema.NullOr(Schema.String),
-  sample: Schema.Struct({ inputs: Schema.JsonObject, output: Schema.JsonObject })
+  sample: Schema.Struct({ inputs: Members, output: Members })
 }).annotate({ identifier: "SourceDefinition" })
 
 const Provider = Schema.Struct({

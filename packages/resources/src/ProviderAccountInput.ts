@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { Identifier, OneOf, Secret } from "@tidegate/model/AuthSettings"
 import * as Characters from "@tidegate/model/Characters"
 import { urlFault } from "@tidegate/model/UrlFault"
-import { Id, nameUpTo, setting, text } from "./Members.ts"
+import { Id, nameUpTo, optional, setting, text } from "./Members.ts"
 import { bodyOf } from "./Resource.ts"
 
 /** The bodies of the calls that connect provider accounts. */
@@ -46,7 +46,7 @@ const Scopes = Schema.Array(
 
 const ConsentWrite = Schema.Struct({
   provider_key,
-  name: setting(Name.annotate({ description: "For people. Default: the name of the account at the provider" })),
+  name: optional(Name.annotate({ description: "For people. Default: the name of the account at the provider" })),
   scopes: setting(Scopes),
   client_id: Identifier.annotate({ description: "The client that you have registered at the provider" }),
   client_secret: setting(Secret.annotate({ description: "Absent for a public client. Encrypted, and never returned" })),
@@ -80,7 +80,7 @@ export const consentBackBody = bodyOf(ConsentBack)
 
 const CredentialsWrite = Schema.Struct({
   provider_key,
-  name: setting(
+  name: optional(
     Name.annotate({
       description: "For people. Default: the name of the account at the provider; a reconnected account keeps its name"
     })

@@ -1,7 +1,8 @@
 import { expect, layer } from "@effect/vitest"
-import { Effect, Layer, Result } from "effect"
+import { Effect, Layer, Result, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { prefixes, sibling } from "@tidegate/model/Ids"
+import { beginAccountConsent } from "../src/accounts/AccountConsents.ts"
 import { agreement } from "../src/Agreement.ts"
 import { beginConsent, claimTokens, storeTokens } from "../src/delivery/DestinationTokens.ts"
 import { createFixture } from "../src/control/Fixtures.ts"
@@ -67,6 +68,25 @@ const plant = Effect.gen(function* () {
   const begun = yield* beginCall(keyed)
   if (begun.kind === "begun") yield* keepAnswer(keyed, begun, 201, "a secret")
   yield* createFixture({ team_id: mine, request_id: requests[0]!, name: "f", description: null })
+  for (const table of ["provider_accounts", "provider_consents", "channel_subscriptions", "channel_settings"]) {
+    yield* sql`delete from ${sql(table)}`
+  }
+  const account = { id: "pac_one", team_id: mine }
+  const ofAccount = (column: string, value: object) =>
+    sealedColumn(secrets, "provider_accounts", column).seal(account, value as Schema.JsonObject)
+  yield* sql`insert into provider_accounts (id, team_id, provider_key, name, connection, base_url, credentials, held, created_at, updated_at)
+    values (${account.id}, ${mine}, 'p', 'n', 'oauth2', 'https://api.example.com', ${yield* ofAccount("credentials", { client_id: "c" })},
+      ${yield* ofAccount("held", { refresh: "r3fresh" })}, now(), now())`
+  yield* beginAccountConsent(account, "key k", "state", { verifier: "v3rifier" }, new Date())
+  const subscription = { id: "chn_one", team_id: mine }
+  const ofSubscription = sealedColumn(secrets, "channel_subscriptions", "secrets").seal(subscription, {
+    secret: "s3cret"
+  })
+  yield* sql`insert into channel_subscriptions (id, team_id, source_id, adapter, definition_key, target, token_hash, secrets, state, created_at)
+    values (${subscription.id}, ${mine}, ${source}, 'watch', 'd', 't', 'h', ${yield* ofSubscription}, 'active', now())`
+  const chat = { team_id: mine, table: "channel_settings", column: "chat_webhook_url", id: mine }
+  yield* sql`insert into channel_settings values (${mine}, true, '{}', true, ${yield* secrets.encrypt(chat, "https://chat.example.com/s3cret")},
+    null, 60, 24, true, now())`
 })
 
 /** Every value that is sealed, opened in its place, by table, column and row. */

@@ -42,8 +42,16 @@ const it = presentIt
     return { status: statusCode, type: String(headers["content-type"] ?? ""), text: await body.text() }
   })
 
-/** Nobody can write an ID token down that is valid for ever; and what is watched asks for a WebSocket. */
-const others = new Set(["login", "watchBin", "connectTunnel", "showDestinationConsent", "endDestinationConsent"])
+/** Nobody can write an ID token down that is valid for ever; what is watched asks for a WebSocket; and accounts need their provider. */
+const others = new Set([
+  "login",
+  "watchBin",
+  "connectTunnel",
+  "showDestinationConsent",
+  "endDestinationConsent",
+  "endProviderAccountConsent",
+  "connectProviderAccount"
+])
 
 /** What the router, and nobody else, answers of any path. */
 const routing = new Set(["ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED"])
@@ -61,7 +69,8 @@ const answerFault = (
   { status, text, type }: Answer,
   secrets: ReadonlyArray<string>
 ): string | null => {
-  if (status >= 500) return "a fault of the gateway"
+  // The provider of the example is not there.
+  if (status >= 500 && !(operation.id === "connectProviderAccount" && status === 502)) return "a fault of the gateway"
   if (secrets.some((secret) => text.includes(secret))) return "it repeats a secret"
   const stated = operation.spec.responses[status]
   // A browser gets a page with words.

@@ -69,7 +69,11 @@ const examplesOf = async (gateway: Gateway, kinds: ReadonlyArray<AnyResource>): 
 export const siteAdmin = "root@example.com"
 
 export const it = gatewayIt
-  .extend("settings", { scope: "file" }, (): Readonly<Record<string, string>> => ({ TIDEGATE_SITE_ADMINS: siteAdmin }))
+  .extend("settings", { scope: "file" }, (): Readonly<Record<string, string>> => ({
+    TIDEGATE_SITE_ADMINS: siteAdmin,
+    // No call of an example leaves this machine.
+    TIDEGATE_API_ORIGINS: "https://api.github.com=http://127.0.0.1:9"
+  }))
   .extend("document", { scope: "file" }, ({ gateway }) => Document.of(gateway))
   /** One of everything that examples name. */
   .extend("present", { scope: "file" }, async ({ gateway }): Promise<Present> => {
@@ -133,6 +137,15 @@ export const it = gatewayIt
       const body = JSON.stringify({ name: "a key", scopes: ["control:read"] })
       const made = await fetch(`${gateway.origin}/project-api-keys`, { method: "POST", headers, body })
       return { ...present, pak: ((await made.json()) as Body).data.id }
+    }
+    if (path === "/provider-accounts/{id}") {
+      const id = newId(prefixes.providerAccount, Date.now())
+      await gateway.sql(
+        `insert into provider_accounts (id, team_id, provider_key, name, connection, base_url, created_at, updated_at)
+          select $1, team_id, 'git_host', 'ci', 'api_key', 'http://127.0.0.1:9', now(), now() from sources where id = $2`,
+        [id, present["src"]]
+      )
+      return { ...present, pac: id }
     }
     if (path.startsWith("/public-bins/")) {
       // Behind the API's back, which lets one address make few.

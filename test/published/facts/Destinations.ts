@@ -121,7 +121,15 @@ export const destinations: Section = {
   ],
   fields: {
     ConsentStarted: [],
-    ConsentEnded: [],
+    ConsentEnded: [
+      of("destination_id", consented),
+      of(
+        "provider_account_id",
+        tests("packages/api/test/ProviderAccounts.test.ts")(
+          "A browser that comes back shows whose account it becomes, and connects it after a confirmation"
+        )
+      )
+    ],
     Destination: [
       of("attempts_24h_count attempts_24h_bins", stored("The attempts of the last 24 hours are counted in six bins")),
       of("disabled_at", stored("A destination can be disabled and enabled, and a repetition has no effect")),

@@ -3,7 +3,7 @@ import { missing, row, type Section } from "./Facts.ts"
 
 /** The routes whose answer says that they are not built. */
 export const absent: Section = {
-  title: "Channels and provider accounts",
+  title: "Channels",
   endpoints: notBuilt.map((route) => row(route, missing("Answered with 404 and a message that says so"))),
   fields: {}
 }

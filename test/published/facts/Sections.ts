@@ -8,6 +8,7 @@ import { metrics } from "./Metrics.ts"
 import { absent } from "./NotBuilt.ts"
 import { conventions, projectKeys, projectSecrets, sessions, teams } from "./People.ts"
 import { bins, ingressUrls, shares, streams } from "./Public.ts"
+import { providerAccounts } from "./ProviderAccounts.ts"
 import { attempts, events, fixtures, ignoredEvents, requests } from "./Received.ts"
 import { sources } from "./Sources.ts"
 import { transformations } from "./Transformations.ts"
@@ -38,6 +39,7 @@ export const sections: ReadonlyArray<Section> = [
   metrics,
   workflows,
   actions,
+  providerAccounts,
   workflowTrials,
   formatter,
   absent

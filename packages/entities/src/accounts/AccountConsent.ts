@@ -95,7 +95,8 @@ export const makeAccountConsents = Effect.gen(function* () {
   const consentsOf = (begun_by: string, draft: Draft): Consents => ({
     kind: "provider_account",
     path: "provider_key",
-    begin: (owner, state, consent, until) => beginAccountConsent(owner, begun_by, state, { ...consent, draft }, until),
+    begin: (owner, state, consent, until) =>
+      beginAccountConsent(owner, begun_by, state, Object.assign({}, consent, { draft }), until),
     take: takeAccountConsent,
     finish: settleAccountConsent
   })

@@ -49,12 +49,18 @@ export const accountPlace = Effect.fnUntraced(function* (
   const isReconnected = account_id !== undefined && account_id !== null
   const id = isReconnected ? account_id : new_id
   const before = yield* query(mayConnect({ id, team_id, provider_key, isReconnected }))
+  const base = (written ?? before?.base_url ?? kind.origin).replace(/\/+$/, "")
+  // Fails closed: a token of the provider's own service is not sent to another server.
+  const isElsewhere = new URL(base).origin !== new URL(kind.origin).origin
+  if (connection === "oauth2" && isElsewhere && kind.oauth2?.tokenUrl.startsWith("/") !== true) {
+    return yield* refuse("base_url", "must be absent for a consent, which is given to the provider's own service")
+  }
   return {
     id,
     team_id,
     provider,
     kind,
-    base_url: (written ?? before?.base_url ?? kind.origin).replace(/\/+$/, ""),
+    base_url: base,
     isReconnected
   }
 })

@@ -91,7 +91,7 @@ export const connectAccount = Effect.fnUntraced(function* (
       yield* sql`delete from provider_accounts where id in (
         select id from provider_accounts where team_id = ${team_id} and revoked_at is not null
         order by revoked_at desc, id desc offset ${maxRevoked})`
-      yield* wakeChannelsOf(account, now)
+      return yield* wakeChannelsOf(account, now)
     })
   )
 })

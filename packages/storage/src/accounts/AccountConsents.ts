@@ -79,7 +79,7 @@ export const takeAccountConsent = Effect.fnUntraced(function* (
   const consent = yield* sealing.show(of, row.consent)
   if ("ended" in consent) return { ended: consent["ended"] as Schema.JsonObject }
   if ("taken" in consent) return "underWay"
-  const sealed = yield* sealing.seal(of, { ...consent, taken: true })
+  const sealed = yield* sealing.seal(of, Object.assign({}, consent, { taken: true }))
   const taken = yield* sql`
     update provider_consents set consent = ${sealed} where ${known} and consent = ${row.consent} returning 1`
   return taken.length === 0 ? "underWay" : { begun: consent }

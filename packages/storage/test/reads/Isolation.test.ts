@@ -7,6 +7,7 @@ import { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes, sibling } from "@tidegate/model/Ids"
 import { resources } from "@tidegate/resources/Resources"
 import * as AttemptReads from "../../src/reads/AttemptReads.ts"
+import * as AlertReads from "../../src/reads/AlertReads.ts"
 import * as BinReads from "../../src/reads/BinReads.ts"
 import * as CapturedReads from "../../src/reads/CapturedReads.ts"
 import * as ChannelReads from "../../src/channels/ChannelReads.ts"
@@ -284,6 +285,7 @@ const cases: Readonly<Record<string, Case>> = {
   "CapturedReads.captured": (ids) => CapturedReads.captured(mine, [req(ids, 6)]),
   "CapturedReads.newestRequests": (ids) =>
     CapturedReads.newestRequests([{ source: (ids ?? idsOf(mine)).source, team: mine }], old.now - 86_400_000, 100),
+  "AlertReads.listAlerts": () => AlertReads.listAlerts(mine, "all", sub),
   "ChannelReads.listChannels": () => ChannelReads.listChannels(mine, []),
   "ChannelReads.channelHistory": (ids) => ChannelReads.channelHistory(mine, (ids ?? idsOf(mine)).items, 10),
   "ChannelReads.channelMetrics": () => ChannelReads.channelMetrics(mine, 2),

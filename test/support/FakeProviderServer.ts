@@ -7,21 +7,24 @@ import { now } from "./Waiting.ts"
 /** The fake provider behind an HTTP server on a free port. It sends its callbacks when a test says so (`flush`). */
 export class FakeProviderServer {
   readonly provider: FakeProvider
+  /** Where it listens. */
+  readonly address: string
   readonly #server: Server
 
-  private constructor(server: Server, token: string | null) {
+  private constructor(server: Server, token: string | null, origin: string | null) {
     this.#server = server
-    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    this.provider = new FakeProvider({ origin, now, token })
+    this.address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    this.provider = new FakeProvider({ origin: origin ?? this.address, now, token })
   }
 
-  static async start(token: string | null = null): Promise<FakeProviderServer> {
+  /** `origin`: the one that its links name, if the gateway calls it in the place of that origin. */
+  static async start(token: string | null = null, origin: string | null = null): Promise<FakeProviderServer> {
     const server = createServer()
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject)
       server.listen(0, "127.0.0.1", resolve)
     })
-    const fake = new FakeProviderServer(server, token)
+    const fake = new FakeProviderServer(server, token, origin)
     server.on("request", (message, response) => {
       void fake.#answer(message)
         .then(({ body, headers, status }) => response.writeHead(status, headers).end(body))

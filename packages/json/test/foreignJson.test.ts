@@ -70,6 +70,12 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     "settings that the control API took, as we are about to store them"
   ],
   [/^packages\/actions\/src\/Provider\.ts$/, ["JSON.parse"], "schemas of our own declarations"],
+  [/^packages\/api\/src\/PublishedDocument\.ts$/, ["JSON.parse"], "a file of this project"],
+  [
+    /^packages\/storage\/src\/channels\/SourceChannel\.ts$/,
+    ["readJson"],
+    "settings that the control API took, as we are about to store them"
+  ],
   [
     /^packages\/entities\/src\/dispatch\/Handover\.ts$/,
     ["JSON.parse"],

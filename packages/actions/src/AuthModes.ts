@@ -121,6 +121,9 @@ const customHeader = mode({
   })
 })
 
+/** An account that somebody has connected: it is named by `provider_account_id`, and has the credentials. */
+export const account = mode({ key: "account", fields: [], schemas: {}, carried: () => nothing })
+
 export const httpModes = [none, basic, bearer, apiKey, customHeader] as const
 
 /** What calls with these credentials add to a request. An unknown mode adds nothing: credentials are validated before they are stored. */

@@ -11,7 +11,7 @@ import type { Result } from "effect"
  * The call that an action makes, as data. An action is pure: the step's executor makes the call. It contains credentials, so it is neither stored
  * nor logged.
  */
-export type Call = HttpCall | SendCall | StoreCall | GatewayCall
+export type Call = HttpCall | AccountCall | SendCall | StoreCall | GatewayCall
 
 /** An HTTP request, and how its answer is read. */
 export interface HttpCall {
@@ -23,6 +23,24 @@ export interface HttpCall {
   readonly secrets: ReadonlyArray<string>
   /** Called with the target's answer, whatever its status. */
   readonly output: (answer: Answer) => Result.Result<Json, StepError>
+}
+
+/**
+ * A request to the API of a provider, with the credentials of one of the team's accounts there. It contains none of them: they are
+ * added when it is sent, and only for the account's own API.
+ */
+export interface AccountCall {
+  readonly kind: "account"
+  readonly provider_key: string
+  readonly account_id: string
+  readonly request: {
+    readonly method: "GET" | "POST"
+    /** Behind the base URL of the account's API, with its query. */
+    readonly path: string
+    /** Null: there is none. */
+    readonly body: Json
+  }
+  readonly output: HttpCall["output"]
 }
 
 /** A message, sent as a destination of this type sends it, with the settings of this call. */

@@ -54,6 +54,7 @@ const actionOf = (provider: Provider, action: ProviderAction): Schema.JsonObject
 const entryOf = (provider: Provider): Schema.JsonObject => {
   const { actions, auth, description, icon_key, key, manifest_version, name } = provider
   const modes = auth.map((mode) => mode.key)
+  const isAccount = modes.includes("account")
   const isOpen = modes.every((mode) => mode === "none") && auth.every(({ fields }) => fields.length === 0)
   return {
     key,
@@ -66,9 +67,9 @@ const entryOf = (provider: Provider): Schema.JsonObject => {
     auth: isOpen
       ? { type: "none", provider_key: key, connection_type: "none", credential_fields: [], modes }
       : {
-          type: "api_key",
+          type: isAccount ? "account" : "api_key",
           provider_key: key,
-          connection_type: "api_key",
+          connection_type: isAccount ? "account" : "api_key",
           credential_fields: [...fieldsOf(auth)],
           modes
         },

@@ -4,13 +4,29 @@ import { Result } from "effect"
 import type { Call } from "./Call.ts"
 import type { Credentials, Inputs, Provider, ProviderAction, SentTo } from "./Provider.ts"
 import { connectorProviders } from "./providers/Connectors.ts"
+import { eventsub } from "./providers/EventSub.ts"
 import { gateway } from "./providers/Gateway.ts"
+import { gitHost } from "./providers/GitHost.ts"
+import { graph } from "./providers/Graph.ts"
 import { http } from "./providers/Http.ts"
 import { jsonFeed } from "./providers/JsonFeed.ts"
 import { storage } from "./providers/Storage.ts"
+import { watch } from "./providers/Watch.ts"
+import { websub } from "./providers/WebSub.ts"
 
 /** Every provider whose actions make calls: all except the formatter, whose libraries take 25 MB (`Manifest.ts`). */
-export const callingProviders: ReadonlyArray<Provider> = [http, gateway, jsonFeed, storage, ...connectorProviders]
+export const callingProviders: ReadonlyArray<Provider> = [
+  http,
+  gateway,
+  jsonFeed,
+  storage,
+  gitHost,
+  watch,
+  graph,
+  eventsub,
+  websub,
+  ...connectorProviders
+]
 
 /** Names an action of a provider. */
 export interface ActionName {
@@ -31,7 +47,7 @@ const find = ({ action_key, provider_key, version }: ActionName): readonly [Prov
 }
 
 /** Of no credentials: of providers that this list does not have, too. */
-export { none as noMode } from "./AuthModes.ts"
+export { account as accountMode, none as noMode } from "./AuthModes.ts"
 
 /** The provider that `callingProviders` does not have. */
 export const formatterKey = "formatter"

@@ -114,7 +114,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
   ]),
   Layer.provide(Authorization.layer),
   Layer.provide([Credentials.layer, KeyAudit.layer, KeyLimits.layer, idTokens]),
-  Layer.provide(Layer.provide(ProviderAccounts.layer, ProviderCalls.layer))
+  Layer.provide(Layer.provideMerge(ProviderAccounts.layer, ProviderCalls.layer))
 )
 
 /** Ends the streams before the server waits for its connections to end: its layer is built after the server's. */

@@ -6,6 +6,7 @@ import { KnownProviders } from "@tidegate/channels/KnownProviders"
 import type { SourceProvider, Trigger } from "@tidegate/channels/SourceProvider"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { TeamLimits } from "@tidegate/resources/TeamLimits"
+import { loadAction } from "@tidegate/storage/workflows/Actions"
 import { accountConsentOf } from "@tidegate/storage/accounts/AccountConsents"
 import { hashToken, parseSecretKeys, Secrets } from "@tidegate/storage/secrets/Secrets"
 import { AccountProvider } from "../../entities/test/AccountProvider.ts"
@@ -76,7 +77,7 @@ const world = Layer.unwrap(
       Effect.promise(() => AccountProvider.start({ redirectUris: [callback] })),
       ({ close }) => Effect.promise(close)
     )
-    const rows = [{ ...provider.row(), triggers: [trigger] }, open]
+    const rows = [{ ...provider.row(), triggers: [trigger] }, open, { ...provider.row(), key: "git_host" }]
     return Layer.merge(
       Layer.succeed(Provider, provider),
       Layer.provide(server, [
@@ -405,12 +406,78 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
     })
   )
 
+  it.effect("An action names a connected account of its provider, and its choices come from that account", () =>
+    Effect.gen(function* () {
+      const provider = yield* Provider
+      const sql = yield* SqlClient.SqlClient
+      // Beyond the limit that the test before has reached.
+      yield* sql`update provider_accounts set revoked_at = now(), disabled_at = now() where connection = 'api_key'`
+      const { body: account } = yield* withKey({ provider_key: "git_host" })
+      const action = (change: object) => ({
+        name: "Open an issue",
+        provider_key: "git_host",
+        action_key: "create_issue",
+        inputs: { repository: "acme/shop", title: "{{trigger.body.title}}" },
+        ...change
+      })
+      const create = (change: object) => call("POST", "/actions", { body: action(change) })
+      const missing = (yield* create({})).body
+      expect(missing).toMatchObject({ data: { fields: [{ path: "config.provider_account_id" }] } })
+      const strange = (yield* create({ provider_account_id: "pac_01kak1zb17j9d5n8m3k1h0g2pq" })).body
+      expect(strange.code).toBe("PROVIDER_ACCOUNT_NOT_CONNECTED")
+      const made = yield* create({ provider_account_id: account.id })
+      expect([made.status, made.body.config]).toMatchObject([
+        201,
+        { auth_mode: "account", provider_account_id: account.id, credentials_configured: false }
+      ])
+      expect((yield* loadAction(teams.a.id, made.body.id))!.credentials).toEqual({
+        mode: "account",
+        values: { provider_account_id: account.id }
+      })
+      expect((yield* call("GET", `/provider-accounts/${account.id}`)).body.usage).toMatchObject({
+        actions: 1,
+        total: 1
+      })
+
+      const options = (change: object = {}) =>
+        call("POST", "/action-options", {
+          body: { provider_key: "git_host", resource: "repositories", provider_account_id: account.id, ...change }
+        })
+      provider.instead = (_, response) =>
+        void response
+          .writeHead(200)
+          .end('[{"full_name":"acme/shop","description":"The shop"},{"full_name":"acme/blog"},{"id":1}]')
+      expect((yield* options()).body).toEqual({
+        models: [
+          { id: "acme/blog", name: "acme/blog", description: null },
+          { id: "acme/shop", name: "acme/shop", description: "The shop" }
+        ],
+        next_cursor: null
+      })
+      const page = (yield* options({ limit: 1 })).body
+      expect((yield* options({ limit: 1, cursor: page.next_cursor })).body.models[0].id).toBe("acme/shop")
+      expect((yield* options({ query: "SHOP" })).body.models.length).toBe(1)
+      expect(provider.calls.at(-1)!.path).toBe("/user/repos?per_page=100&sort=updated")
+      provider.instead = (_, response) => void response.writeHead(500).end()
+      expect(yield* options()).toMatchObject({ status: 502, body: { code: "PROVIDER_FAILED" } })
+      provider.instead = null
+      expect(yield* options({ provider_account_id: null })).toMatchObject({
+        status: 409,
+        body: { code: "PROVIDER_ACCOUNT_NOT_CONNECTED" }
+      })
+      yield* call("DELETE", `/provider-accounts/${account.id}`)
+      expect((yield* options()).body.code).toBe("PROVIDER_ACCOUNT_NOT_CONNECTED")
+      // The action keeps its account, which may be connected again.
+      expect((yield* call("PATCH", `/actions/${made.body.id}`, { body: { name: "Open" } })).status).toBe(200)
+    })
+  )
+
   it.effect("The catalog of source providers is made from their rows, and has an ETag", () =>
     Effect.gen(function* () {
       const { api } = yield* Provider
       const answer = yield* call("GET", "/source-providers")
       expect(answer.body).toMatchObject({
-        count: 2,
+        count: 3,
         models: [
           {
             key: "test_provider",
@@ -430,7 +497,8 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
             key: "open_provider",
             auth: { type: "none" },
             definitions: [{ key: "item.changed", delivery_mode: "polling" }]
-          }
+          },
+          { key: "git_host", definitions: [] }
         ]
       })
       const headers = { "if-none-match": answer.headers.get("etag")! }
@@ -442,7 +510,8 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
   it.effect("A rotation of the secret keys encrypts consents and accounts again", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const [account] = (yield* call("GET", "/provider-accounts?limit=1")).body.models
+      const { models } = (yield* call("GET", "/provider-accounts")).body
+      const account = models.find(({ connection }: { readonly connection: string }) => connection === "oauth2")
       const { body: started } = yield* start({ account_id: account.id })
       const keys = Result.getOrThrow(parseSecretKeys(`new:${"1".repeat(64)},${"0".repeat(64)}`))
       yield* Effect.provide(

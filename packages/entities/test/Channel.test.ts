@@ -13,6 +13,7 @@ import { ProviderCalls } from "../src/accounts/ProviderCalls.ts"
 import * as ChannelBehaviour from "../src/Channel/ChannelBehaviour.ts"
 import { ChannelEntity } from "../src/Channel/ChannelProtocol.ts"
 import { type CallingStep, makeChannelSteps } from "../src/Channel/ChannelSteps.ts"
+import { ConnectionEntity } from "../src/Connection/ConnectionProtocol.ts"
 import { Lease } from "../src/Lease.ts"
 import { shardOf } from "../src/Shards.ts"
 import { ChannelProvider } from "./ChannelProvider.ts"
@@ -23,7 +24,28 @@ const { team: team_id } = ControlPlane
 
 const provider = new ChannelProvider()
 
-const world = ChannelBehaviour.layer.pipe(
+const unused = () => Effect.die("not part of this suite")
+
+/** Connections that only take wake-up notifications. */
+const connections = ConnectionEntity.toLayer(
+  Effect.succeed(
+    ConnectionEntity.of({
+      Create: unused,
+      Update: unused,
+      Replace: unused,
+      Upsert: unused,
+      Disable: unused,
+      Enable: unused,
+      Pause: unused,
+      Unpause: unused,
+      Delete: unused,
+      Route: unused,
+      Wake: () => Effect.void
+    })
+  )
+)
+
+const world = Layer.merge(ChannelBehaviour.layer, connections).pipe(
   Layer.provideMerge(
     Layer.mergeAll(
       TestRunner.layer,
@@ -214,12 +236,12 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("Actor of a c
       provider.add("b")
       yield* notified(source_id)
       const owners = yield* Effect.all([another(source_id, "poll"), another(source_id, "poll")])
-      const outcomes = yield* Effect.forEach(owners, ({ perform }) => perform)
+      const outcomes = yield* Effect.all([owners[0].perform, owners[1].perform])
       // What happened after the first owner's commit is known to the second one only by a poll of its own.
-      yield* owners[0].advance(outcomes[0]!)
+      yield* owners[0].advance(outcomes[0])
       provider.add("c")
       yield* notified(source_id)
-      yield* owners[1].advance(outcomes[1]!)
+      yield* owners[1].advance(outcomes[1])
       yield* actor.Wake()
       expect(bodies(yield* requestsOf(source_id))).toEqual(["a", "b", "c"].map(bodyOf))
       expect((yield* rowOf(source_id))?.state).toMatchObject({ cursor: 3 })

@@ -1,10 +1,15 @@
 import { expect, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import type { AccountCall } from "@tidegate/actions/Call"
+import { callOf } from "@tidegate/actions/Providers"
+import { KnownProviders } from "@tidegate/channels/KnownProviders"
 import type { ProviderRequest } from "@tidegate/channels/Adapter"
 import { Egress } from "@tidegate/egress/Egress"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { loopHeader } from "@tidegate/model/HeaderRules"
+import { writeChain } from "@tidegate/outbound-auth/LoopMark"
 import { sealedColumn } from "../../storage/src/secrets/SealedColumn.ts"
 import { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { loopbackOnly } from "../../egress/src/Guard.ts"
@@ -14,6 +19,8 @@ import { accountCredential } from "../src/accounts/AccountCredential.ts"
 import { ProviderCalls } from "../src/accounts/ProviderCalls.ts"
 import { heldFor, obtained } from "../src/tokens/Held.ts"
 import { askForTokens } from "../src/tokens/TokenEndpoint.ts"
+import { makeAccountCall } from "../src/Workflow/effects/AccountCall.ts"
+import { loopLimits, Loops, makeLoops } from "../src/Loops.ts"
 import { AccountProvider } from "./AccountProvider.ts"
 
 /** Calls with the credentials of accounts, to a provider with a real OAuth server, by a clock of the test's. */
@@ -281,6 +288,94 @@ layer(world)("Calls to providers", (it) => {
       expect((yield* Effect.flip(of(owner)(get(provider)))).code).toBe("ACCOUNT_UNAUTHORIZED")
       expect(provider.calls).toEqual([])
       expect((yield* of({ ...owner, isEnding: true })(get(provider))).status).toBe(200)
+    })
+  )
+})
+
+layer(world)("Action with a provider account", (it) => {
+  const request_id = "req_11111111111111111111111111"
+  const keys = ["a key of the test"] as const
+  const loops = makeLoops(keys, loopLimits)
+  const mark = writeChain(keys, { root: "req_00000000000000000000000000", hops: 1, others: [] })
+
+  /** Makes the call of an action with this account. */
+  const carried = Effect.fnUntraced(function* (provider: AccountProvider, account_id: string) {
+    const name = { provider_key: "git_host", action_key: "create_issue", version: "1.0.0" }
+    const inputs = { repository: "acme/a%b", title: "Order 1" }
+    const call = Result.getOrThrow(
+      callOf(name, inputs, { mode: "account", values: { provider_account_id: account_id } })
+    )
+    const heard: Array<unknown> = []
+    const of = {
+      run: { id: "wfr_1", team_id, request_id, headers: JSON.stringify({ [loopHeader]: mark }) },
+      effect: { context: { workflow: { id: "wfl_1" } }, step: { step: { id: "call" } } },
+      key: "wse_1",
+      heard: (_: unknown, verdict: unknown) => Effect.sync(() => void heard.push(verdict))
+    } as never
+    const known = [{ ...provider.row(), key: "git_host" }]
+    const carry = yield* makeAccountCall.pipe(
+      Effect.provideService(KnownProviders, known),
+      Effect.provideService(Loops, loops)
+    )
+    return { heard, outcome: yield* Effect.result(carry(call as AccountCall, of)) }
+  })
+
+  const account = Effect.fnUntraced(function* (provider: AccountProvider, token: string) {
+    const sql = yield* SqlClient.SqlClient
+    const id = yield* insert(provider, "api_key", { token })
+    yield* sql`update provider_accounts set provider_key = 'git_host' where id = ${id}`
+    return id
+  })
+
+  it.effect("An action calls its provider with the account's credentials and the step's idempotency key", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      const { heard, outcome } = yield* carried(provider, yield* account(provider, AccountProvider.key))
+      expect(Result.getOrThrow(outcome)).toMatchObject({ data: { login: "ada" } })
+      expect(heard).toEqual(["successful"])
+      expect(provider.calls).toMatchObject([
+        {
+          method: "POST",
+          path: "/repos/acme/a%25b/issues",
+          headers: {
+            authorization: `Bearer ${AccountProvider.key}`,
+            "idempotency-key": "wse_1",
+            "x-gateway-run-id": "wfr_1",
+            // The chain of the run's request goes on, so that its depth stays limited.
+            [loopHeader]: expect.stringContaining("r=req_00000000000000000000000000;n=3;")
+          }
+        }
+      ])
+    })
+  )
+
+  it.effect("A step of a revoked or refused account fails for good, and says what to do", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      const sql = yield* SqlClient.SqlClient
+      const refused = yield* carried(provider, yield* account(provider, "a-wrong-key-of-the-test"))
+      const revoked = yield* account(provider, AccountProvider.key)
+      yield* sql`update provider_accounts set disabled_at = now(), revoked_at = now() where id = ${revoked}`
+      for (const { outcome } of [refused, yield* carried(provider, revoked)]) {
+        expect(Result.isFailure(outcome) && outcome.failure).toMatchObject({
+          code: "PROVIDER_ACCOUNT_NOT_CONNECTED",
+          message: expect.stringContaining("connect it again"),
+          final: true
+        })
+      }
+      expect(provider.calls.length).toBe(1)
+    })
+  )
+
+  it.effect("A step whose provider is overloaded waits as long as it says", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      provider.instead = (_, response) => void response.writeHead(503, { "retry-after": "7" }).end()
+      const { outcome } = yield* carried(provider, yield* account(provider, AccountProvider.key))
+      expect(Result.isFailure(outcome) && outcome.failure).toMatchObject({
+        code: "BAD_RESPONSE",
+        retry_after_ms: 7_000
+      })
     })
   )
 })

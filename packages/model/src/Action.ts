@@ -4,7 +4,7 @@ import { Timestamp } from "./Timestamp.ts"
 
 const Config = Schema.Struct({
   auth_mode: Schema.String,
-  provider_account_id: Schema.Null,
+  provider_account_id: Schema.NullOr(Schema.String),
   credentials_configured: Schema.Boolean,
   schema_version: Schema.String,
   schema_provenance: Schema.Literal("catalog"),

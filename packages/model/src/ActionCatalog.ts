@@ -23,9 +23,11 @@ const CredentialField = Schema.Struct({
 }).annotate({ identifier: "ActionCredentialField" })
 
 const Auth = Schema.Struct({
-  type: Schema.Literals(["none", "api_key"]),
+  type: Schema.Literals(["none", "api_key", "account"]).annotate({
+    description: "account: the action names a provider account"
+  }),
   provider_key: Schema.String,
-  connection_type: Schema.Literals(["none", "api_key"]),
+  connection_type: Schema.Literals(["none", "api_key", "account"]),
   credential_fields: Schema.Array(CredentialField),
   modes: Schema.Array(Schema.String)
 }).annotate({ identifier: "ActionProviderAuth" })

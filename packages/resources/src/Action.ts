@@ -1,6 +1,6 @@
 import { Result, Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
-import { formatterKey, noMode, providerOf } from "@tidegate/actions/Providers"
+import { accountMode, formatterKey, noMode, providerOf } from "@tidegate/actions/Providers"
 import { Action } from "@tidegate/model/Action"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
 import { RatePeriod } from "@tidegate/model/Destination"
@@ -17,13 +17,15 @@ import {
   orInvalid,
   required
 } from "./Input.ts"
-import { Name, OneOf, optional, setting, text } from "./Members.ts"
+import { Id, Name, OneOf, optional, setting, text } from "./Members.ts"
 import { type Body, type Change, judgedByOwner, type Next, resource } from "./Resource.ts"
 import { ids, times } from "./ExampleIds.ts"
 
 /** The stored `config` of an action. */
 export interface ActionConfig {
   readonly auth_mode: string
+  /** Absent in older rows. */
+  readonly provider_account_id?: string | null
   /** The version of the action's schema when it was saved. */
   readonly schema_version: string
   readonly inputs: Schema.JsonObject
@@ -70,11 +72,7 @@ const limit = "must be a whole number from 1 to 1000000, or null"
 
 const config = {
   auth_mode: setting(Key.annotate({ description: "One of the provider's modes (default: its first)" })),
-  provider_account_id: setting(
-    Schema.String.annotate({ description: "Null: there are no provider accounts yet" }).check(
-      Schema.makeFilter(() => "must be null: there are no provider accounts yet", { toJsonSchema: () => ({ not: {} }) })
-    )
-  ),
+  provider_account_id: setting(Id.annotate({ description: "For the auth_mode `account`: the account of the calls" })),
   credentials: setting(
     Schema.JsonObject.annotate({
       message: "must be an object",
@@ -183,6 +181,16 @@ const credentialsOf = (
   )
 }
 
+/** The account that an action names: with the mode `account`, and with no other. */
+const accountOf = (mode: string, written: string | null): Result.Result<string | null, FieldErrors> => {
+  if (mode === accountMode.key) {
+    return written === null ? fieldError("config.provider_account_id", "is required") : Result.succeed(written)
+  }
+  return written === null
+    ? Result.succeed(null)
+    : fieldError("config.provider_account_id", `must be null with the auth_mode ${mode}`)
+}
+
 const whole = (input: Members): Result.Result<ActionFields, GatewayError> =>
   judge(input, ({ action_key, config, name, provider_key, status }) =>
     Result.gen(function* () {
@@ -196,6 +204,7 @@ const whole = (input: Members): Result.Result<ActionFields, GatewayError> =>
         action_key: action,
         config: {
           auth_mode,
+          provider_account_id: yield* accountOf(auth_mode, config.provider_account_id ?? null),
           schema_version: "1.0.0",
           inputs: config.inputs ?? {},
           rate_limit: config.rate_limit ?? null,
@@ -240,6 +249,10 @@ const change =
           action_key: stored.action_key,
           config: {
             auth_mode,
+            provider_account_id: yield* accountOf(
+              auth_mode,
+              given<string | null>(config.provider_account_id, stored.config.provider_account_id ?? null, null)
+            ),
             schema_version: stored.config.schema_version,
             inputs: given(config.inputs, stored.config.inputs, {}),
             rate_limit: given<number | null>(config.rate_limit, stored.config.rate_limit, null),
@@ -290,7 +303,7 @@ export const action = resource({
   weight: "octet_length(t.config::text)",
   largestBody: maxControlBody,
   most: maxActions,
-  errors: { delete: ["RESOURCE_IN_USE"] },
+  errors: { write: ["PROVIDER_ACCOUNT_NOT_CONNECTED"], delete: ["RESOURCE_IN_USE"] },
   example: {
     body,
     patch: { inputs: changed },

@@ -182,7 +182,7 @@ class StepCompiler implements Compiler {
       this.issue(
         "STEP_CONFIG_INVALID",
         "action.provider_account_id",
-        "must be null: there are no provider accounts yet"
+        "must be null: save an action with the account, and name that in resource_id"
       )
     }
     const action = this.around.catalog.action(step.action)

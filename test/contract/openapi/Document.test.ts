@@ -167,7 +167,6 @@ const others = new Set([
   "connectTunnel",
   "showDestinationConsent",
   "endDestinationConsent",
-  "startProviderAccountConsent",
   "endProviderAccountConsent",
   "connectProviderAccount"
 ])

@@ -80,7 +80,11 @@ const examplesOf = async (gateway: Gateway, kinds: ReadonlyArray<AnyResource>): 
 export const siteAdmin = "root@example.com"
 
 export const it = gatewayIt
-  .extend("settings", { scope: "file" }, (): Readonly<Record<string, string>> => ({ TIDEGATE_SITE_ADMINS: siteAdmin }))
+  .extend("settings", { scope: "file" }, (): Readonly<Record<string, string>> => ({
+    TIDEGATE_SITE_ADMINS: siteAdmin,
+    // No call of an example leaves this machine.
+    TIDEGATE_API_ORIGINS: "https://api.github.com=http://127.0.0.1:9"
+  }))
   .extend("document", { scope: "file" }, ({ gateway }) => Document.of(gateway))
   /** One of everything that examples name. */
   .extend("present", { scope: "file" }, async ({ gateway }): Promise<Present> => {

@@ -60,6 +60,18 @@ export const actions: Section = {
     ActionChoice: [of("id name description", choices)]
   },
   states: [
+    row(
+      "an action names a connected account of its provider",
+      tests("packages/api/test/ProviderAccounts.test.ts")(
+        "An action names a connected account of its provider, and its choices come from that account"
+      )
+    ),
+    row(
+      "a step of a revoked account fails for good",
+      tests("packages/entities/test/ProviderCalls.test.ts")(
+        "A step of a revoked or refused account fails for good, and says what to do"
+      )
+    ),
     row("a saved action that a step names cannot be deleted", named),
     row(
       "a target that refuses for now holds its action",

@@ -1,6 +1,7 @@
 import { Effect, Predicate } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { ProviderCalls } from "@tidegate/entities/accounts/ProviderCalls"
 import { ActionEntity } from "@tidegate/entities/Action/ActionProtocol"
 import { SenderDomains } from "@tidegate/connectors/SenderDomains"
 import { action } from "@tidegate/resources/Action"
@@ -27,6 +28,7 @@ export const layer = HttpApiBuilder.group(
     const actions = yield* Actions
     const reading = yield* reader
     const own = yield* SenderDomains
+    const calls = yield* ProviderCalls
     const handled = yield* handle(handlers, action, Lists.actions, actions, yield* ActionEntity.client, {
       allowed: ({ config, inputs }) =>
         Effect.andThen(
@@ -41,7 +43,8 @@ export const layer = HttpApiBuilder.group(
       .handleRaw("options", ({ request }: WithBody) =>
         Effect.gen(function* () {
           const { id } = yield* CurrentTeam
-          return yield* optionsOf(id, yield* readJsonObject(request, maxAsked), actions, reading)
+          const asked = yield* readJsonObject(request, maxAsked)
+          return yield* Effect.provideService(optionsOf(id, asked, actions, reading), ProviderCalls, calls)
         })
       )
   })

@@ -69,7 +69,13 @@ export class ActionsApi extends groupOf(action, { list: Lists.actions }, [
         models: [{ id: "src_01kak1v8m0c3x9f2e7d5b4a6gh", name: "shop", description: "WEBHOOK" }],
         next_cursor: null
       },
-      errors: ["ACTION_OPTIONS_INVALID", "PROVIDER_ACCOUNT_NOT_CONNECTED", "INVALID_CURSOR", "NOT_FOUND"]
+      errors: [
+        "ACTION_OPTIONS_INVALID",
+        "PROVIDER_ACCOUNT_NOT_CONNECTED",
+        "PROVIDER_FAILED",
+        "INVALID_CURSOR",
+        "NOT_FOUND"
+      ]
     })
   )
 ]) {}

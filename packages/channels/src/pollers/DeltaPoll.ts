@@ -1,6 +1,6 @@
 import { Effect, type Schema } from "effect"
 import type { Context, Item, Poller, ProviderError, Target } from "../Adapter.ts"
-import { getPage, invalid } from "../adapters/Answers.ts"
+import { getPage, invalid, type Page } from "../adapters/Answers.ts"
 import { listOf, memberOf, textOf } from "../Foreign.ts"
 import { maxItems, writing } from "../Items.ts"
 import { type Step, walkPoller } from "./Walk.ts"
@@ -41,40 +41,34 @@ const linkOf = (value: unknown, name: string): string | null => {
 const what = "reading the changes"
 
 export const deltaPoller = ({ begin, headers, item, key, list, targets }: Delta): Poller => {
-  /** Reads the page of a link. It may be on the provider's origin only: otherwise the call fails, because it has credentials. */
-  const read = (
-    context: Context,
-    target: string,
-    { after, left, link }: At
-  ): Effect.Effect<Step | "unknown", ProviderError> =>
+  /** What a page says. A link may be on the provider's origin only: otherwise the call fails, because it has credentials. */
+  const stepOf = (target: string, { status, value }: Page, { after, left }: At): Effect.Effect<Step, ProviderError> =>
     Effect.gen(function* () {
-      const { status, value } = yield* getPage(context, link, what, [410], headers)
-      if (status === 410) return "unknown"
       const makes = listOf(value, "value").flatMap((one) => item(target, one) ?? [])
       const items = yield* writing(left === undefined ? makes : makes.slice(0, left))
       const [next, end] = [linkOf(value, "@odata.nextLink"), linkOf(value, "@odata.deltaLink")]
-      const rest = left === undefined ? undefined : left - items.length
-      const reset = after === undefined ? {} : { reset: true as const }
-      if (after !== undefined && (rest === 0 || next === null)) {
-        return { items, state: { link: after }, more: true, ...reset }
-      }
-      if (next !== null) {
-        const state = {
-          link: next,
-          ...(rest === undefined ? {} : { left: rest }),
-          ...(after === undefined ? {} : { after })
+      const rest = left === undefined ? {} : { left: left - items.length }
+      if (after !== undefined) {
+        const isOver = rest.left === 0 || next === null
+        return {
+          items,
+          state: isOver ? { link: after } : { link: next, ...rest, after },
+          more: true,
+          reset: true as const
         }
-        return { items, state, more: true, ...reset }
       }
+      if (next !== null) return { items, state: { link: next, ...rest }, more: true }
       return end === null
         ? yield* invalid(`${what}: the answer has no link`, status)
         : { items, state: { link: end }, more: false }
     })
 
+  /** Reads a page whose items are not new. */
+  const skip = (context: Context, target: string, link: string): Effect.Effect<Step, ProviderError> =>
+    Effect.flatMap(getPage(context, link, what, [], headers), (page) => stepOf(target, page, { link, left: 0 }))
+
   const start = (context: Context, target: string): Effect.Effect<Step, ProviderError> =>
-    Effect.flatMap(read(context, target, { link: context.baseUrl + begin(context, target), left: 0 }), (step) =>
-      step === "unknown" ? Effect.fail(invalid(`${what}: the provider refuses to begin`, 410)) : Effect.succeed(step)
-    )
+    skip(context, target, context.baseUrl + begin(context, target))
 
   return walkPoller({
     key,
@@ -82,23 +76,20 @@ export const deltaPoller = ({ begin, headers, item, key, list, targets }: Delta)
     start,
     next: (context, target, state) =>
       Effect.gen(function* () {
-        const [left, after] = [memberOf(state, "left"), textOf(state, "after")]
-        const step = yield* read(context, target, {
-          link: textOf(state, "link") ?? "",
-          ...(typeof left === "number" ? { left } : {}),
-          ...(after === null ? {} : { after })
-        })
-        if (step !== "unknown") return step
+        const [link, left, after] = [textOf(state, "link") ?? "", memberOf(state, "left"), textOf(state, "after")]
+        const page = yield* getPage(context, link, what, after === null ? [410] : [], headers)
+        if (page.status !== 410) {
+          return yield* stepOf(target, page, {
+            link,
+            ...(typeof left === "number" ? { left } : {}),
+            ...(after === null ? {} : { after })
+          })
+        }
         // First where the changes begin now, then what there is, so that nothing falls between them.
         let begun = yield* start(context, target)
-        for (let pages = 0; begun.more; pages++) {
+        for (let pages = 1; begun.more; pages++) {
           if (pages === maxPages) return yield* invalid(`${what}: there are more than ${maxPages} pages`)
-          const page: Step | "unknown" = yield* read(context, target, {
-            link: textOf(begun.state, "link") ?? "",
-            left: 0
-          })
-          if (page === "unknown") return yield* invalid(`${what}: the provider refuses to begin`, 410)
-          begun = page
+          begun = yield* skip(context, target, textOf(begun.state, "link") ?? "")
         }
         const listed = {
           link: context.baseUrl + list(context, target),

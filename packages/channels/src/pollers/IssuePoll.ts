@@ -37,11 +37,14 @@ export const issuePoller = ({ item, targets, url }: Issues) => {
     key: "repo_webhook",
     targets,
     start: (context) =>
-      Effect.map(read(context, { per_page: "1", limit: "1" }), (page) => ({
-        items: [],
-        state: { since: seconds(clockOf(page, context.now)), page: 1, newest: null, edge: [] },
-        more: false
-      })),
+      Effect.map(read(context, { direction: "desc", per_page: "100", limit: "100" }), (page) => {
+        const since = seconds(clockOf(page, context.now))
+        const edge = listOf(page.value).flatMap((issue) => {
+          const at = timeOf(textOf(issue, "updated_at"))
+          return at === null || seconds(at) !== since ? [] : (item(context, issue)?.id ?? [])
+        })
+        return { items: [], state: { since, page: 1, newest: null, edge }, more: false }
+      }),
     next: (context, _, state) =>
       Effect.gen(function* () {
         const since = textOf(state, "since") ?? ""

@@ -77,7 +77,7 @@ const calendarPoll = walkPoller({
           ? { syncToken: token }
           : { orderBy: "updated", showDeleted: "true", updatedMin: textOf(list, "since") })
       })
-      const { status, value } = yield* getPage(context, url, what, [410])
+      const { status, value } = yield* getPage(context, url, what, list === undefined ? [410] : [])
       if (status === 410) {
         // The token is too old: a new one first, and then what has changed in the meantime, so that nothing falls between them.
         const since = Math.max(timeOf(updated) ?? 0, context.now - furthest)
@@ -90,7 +90,7 @@ const calendarPoll = walkPoller({
         const left = Number(memberOf(list, "left") ?? 0) - items.length
         const rest = { token, updated }
         return next === null || left <= 0
-          ? { items, state: rest, more: true, reset: true as const }
+          ? { items, state: rest, more: false, reset: true as const }
           : {
               items,
               state: { ...rest, list: { ...objectOf(list), page: next, left } as never },
@@ -174,7 +174,7 @@ const drivePoll = walkPoller({
         return {
           items,
           state: isOver ? { token } : { token, list: { page: next, left } },
-          more: true,
+          more: !isOver,
           reset: true as const
         }
       }

@@ -851,12 +851,12 @@ export class FakeProvider {
   }
 
   #delta(trigger: FakeTrigger, target: string, query: URLSearchParams): ProviderAnswer {
-    const token = query.get("$deltatoken") ?? query.get("$skiptoken") ?? query.get("token")
+    const token = query.get("$deltatoken") ?? query.get("token")
     const path = trigger === "message.created" ? `me/mailFolders/${target}/messages/delta` : "me/drive/root/delta"
     const link = (name: string, to: number | string) => `${this.origin}/v1.0/${path}?${name}=${to}`
     const delta = trigger === "message.created" ? "$deltatoken" : "token"
     if (token === "latest") return json(200, { value: [], "@odata.deltaLink": link(delta, this.#number) })
-    const after = Number(token ?? "0")
+    const after = Number(token ?? query.get("$skiptoken") ?? "0")
     if (token !== null && this.#isForgotten(after)) {
       return json(410, { error: { code: "resyncRequired", message: "Resync required" } }, { location: link(delta, "") })
     }
@@ -868,7 +868,7 @@ export class FakeProvider {
     return json(200, {
       value: page.map(({ value }) => value),
       ...(page.length < all.length
-        ? { "@odata.nextLink": link(delta === "token" ? "token" : "$skiptoken", page.at(-1)?.number ?? 0) }
+        ? { "@odata.nextLink": link("$skiptoken", page.at(-1)?.number ?? 0) }
         : { "@odata.deltaLink": link(delta, this.#number) })
     })
   }

@@ -27,7 +27,7 @@ const InlineAction = Schema.Struct({
   version: Schema.optionalKey(
     Schema.String.check(Characters.between(1, 32)).annotate({ description: "Default: 1.0.0" })
   ),
-  provider_account_id: setting(Schema.String.annotate({ description: "Null: there are no provider accounts yet" }))
+  provider_account_id: setting(Schema.String.annotate({ description: "Always null: a saved action names an account" }))
 })
   .check(closed)
   .annotate({ identifier: "InlineAction", description: "An action of the catalog, instead of a saved one" })

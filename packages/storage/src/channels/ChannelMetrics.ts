@@ -25,7 +25,7 @@ export const count = Effect.fnUntraced(function* (
   yield* sql`
     insert into channel_metrics (team_id, source_id, metric_date, metric, value, expires_at)
     select ${team_id}, ${source_id}, ${dateOf(now)}::date, m.metric, m.value, ${new Date(now + keptMs)}
-    from unnest(${Columns.text(added.map(([metric]) => metric))}, ${Columns.int8(added.map(([, n]) => n))})
+    from unnest(${Columns.text(added.map(([metric]) => metric))}, ${Columns.int8(added.map(([, n]) => BigInt(Math.round(n))))})
       as m (metric, value)
     on conflict (team_id, metric_date, metric, source_id) do update set value = channel_metrics.value + excluded.value`
 })

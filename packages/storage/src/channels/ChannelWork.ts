@@ -174,7 +174,8 @@ export const advanceChannel = Effect.fnUntraced(function* (
       // With the lock: what others have stored before has an earlier time.
       const now = yield* Clock.currentTimeMillis
       const done = yield* stored(channel, outcome, now)
-      const { after, changes, next } = advance(channel, done, {
+      const waiting = channel.waiting || (done?.did === "poll" && done.stored > 0)
+      const { after, changes, next } = advance({ ...channel, waiting }, done, {
         now,
         subscriptionId: newId(prefixes.channelSubscription, now),
         runId: newId(prefixes.sourceRun, now)

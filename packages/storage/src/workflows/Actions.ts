@@ -1,6 +1,7 @@
 import { Clock, Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Credentials } from "@tidegate/actions/Provider"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { readJson } from "@tidegate/json/JsonText"
 import type { Action } from "@tidegate/model/Action"
 import { action, type ActionConfig } from "@tidegate/resources/Action"
@@ -59,7 +60,7 @@ const make = Effect.gen(function* () {
         action_key: row.action_key,
         config: {
           auth_mode: row.config.auth_mode,
-          provider_account_id: null,
+          provider_account_id: row.config.provider_account_id ?? null,
           credentials_configured: row.credentials !== null,
           schema_version: row.config.schema_version,
           schema_provenance: "catalog",
@@ -72,7 +73,7 @@ const make = Effect.gen(function* () {
         updated_at: row.updated_at.toISOString()
       }))
     }),
-    prepare: Effect.fnUntraced(function* (_owner, before, next) {
+    prepare: Effect.fnUntraced(function* (owner, before, next) {
       if (next["config"] === undefined) return next
       const config = readJson(next["config"] as string) as ActionConfig
       const content = contentOf({
@@ -80,6 +81,7 @@ const make = Effect.gen(function* () {
         action_key: next["action_key"] as string,
         config
       })
+      yield* mustBeConnected(sql, owner.team_id, content.provider_key, config, before?.config ?? null)
       const stored = before === null ? null : contentOf(before)
       const isKept = next["credentials"] === undefined
       const holds = (isKept ? (before?.credentials ?? null) : next["credentials"]) !== null
@@ -101,6 +103,23 @@ const make = Effect.gen(function* () {
       return nobody
     })
   })
+})
+
+/** Fails unless the account that an action comes to name is a connected one of its provider. One that it has named stays. */
+const mustBeConnected = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  team_id: string,
+  provider_key: string,
+  { provider_account_id = null }: ActionConfig,
+  before: ActionConfig | null
+): Effect.fn.Return<void, GatewayError | SqlError.SqlError> {
+  if (provider_account_id === null || provider_account_id === before?.provider_account_id) return
+  const rows = yield* sql`
+    select from provider_accounts where id = ${provider_account_id} and team_id = ${team_id} and provider_key = ${provider_key}
+      and disabled_at is null for key share`
+  if (rows.length === 0) {
+    yield* fail("PROVIDER_ACCOUNT_NOT_CONNECTED", `there is no connected account of ${provider_key} with that id`)
+  }
 })
 
 /** A saved action with its current settings. */
@@ -144,11 +163,15 @@ export const loadAction = Effect.fnUntraced(function* (
     inputs: config.inputs,
     disabled: disabled_at !== null,
     heldUntil: held_until?.getTime() ?? 0,
-    credentials: { mode: config.auth_mode, values },
+    credentials: { mode: config.auth_mode, values: Object.assign({}, values, accountIn(config)) },
     rate_limit: config.rate_limit,
     rate_limit_period: config.rate_limit_period
   }
 })
+
+/** The account is named among the credentials of a call. */
+const accountIn = ({ provider_account_id = null }: ActionConfig): Schema.JsonObject =>
+  provider_account_id === null ? {} : { provider_account_id }
 
 /** The rate limit of a saved action. */
 export interface ActionPace {

@@ -11,6 +11,7 @@ import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
 import { type ActionTarget, Holds } from "../../holds/ActionHolds.ts"
 import { inTime } from "../RunWork.ts"
+import { makeAccountCall } from "./AccountCall.ts"
 import type { Call, Carry } from "./Call.ts"
 import { makeGatewayCall } from "./GatewayCall.ts"
 import { makeHttpCall } from "./HttpCall.ts"
@@ -75,6 +76,7 @@ export const makeActionStep = Effect.gen(function* () {
   const turnOf = yield* makePacing
   const kinds: { readonly [Kind in Calls.Call["kind"]]: Carry<Extract<Calls.Call, { readonly kind: Kind }>> } = {
     http: yield* makeHttpCall,
+    account: yield* makeAccountCall,
     send: yield* makeSendCall,
     store: yield* makeStoreCall,
     gateway: yield* makeGatewayCall

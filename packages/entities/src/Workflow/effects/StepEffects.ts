@@ -3,6 +3,7 @@ import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome } from "@tidegate/workflows/StepKind"
 import type { KindOutside } from "@tidegate/workflows/StepKinds"
+import { ProviderCalls } from "../../accounts/ProviderCalls.ts"
 import { Workshops } from "../../Formatting/Workshop.ts"
 import { Effects, inTime, unavailable } from "../RunWork.ts"
 import { makeActionStep } from "./ActionEffect.ts"
@@ -37,4 +38,4 @@ export const layer = Layer.effect(
       }
     }
   })
-)
+).pipe(Layer.provide(ProviderCalls.layer))

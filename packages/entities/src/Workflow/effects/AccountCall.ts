@@ -1,0 +1,80 @@
+import { Clock, Effect, Result } from "effect"
+import type { AccountCall } from "@tidegate/actions/Call"
+import { maxAnswerBytes } from "@tidegate/actions/Answers"
+import type { ProviderError } from "@tidegate/channels/Adapter"
+import { KnownProviders } from "@tidegate/channels/KnownProviders"
+import type { Answer } from "@tidegate/connectors/Connector"
+import type { Failure } from "@tidegate/connectors/Failure"
+import { laterTurn } from "@tidegate/runtime/EventLoopBudget"
+import type { StepError } from "@tidegate/workflows/StepKind"
+import { ProviderCalls } from "../../accounts/ProviderCalls.ts"
+import { waitOf } from "../../holds/TargetHold.ts"
+import { Loops } from "../../Loops.ts"
+import type { Carry } from "./Call.ts"
+import { withCallHeaders } from "./CallHeaders.ts"
+
+const errorOf = ({ code, message, permanent, retryAfterMs }: ProviderError): StepError => ({
+  code: code === "ACCOUNT_UNAUTHORIZED" ? "PROVIDER_ACCOUNT_NOT_CONNECTED" : code,
+  message,
+  ...(permanent ? { final: true } : {}),
+  ...(retryAfterMs === null ? {} : { retry_after_ms: retryAfterMs })
+})
+
+const failureOf = ({ status }: Answer): Failure | null =>
+  status >= 200 && status < 300 ? null : { code: "BAD_RESPONSE", message: `HTTP ${status}`, final: false }
+
+/** The headers of a flat list, each of which is there once. */
+const named = (flat: ReadonlyArray<string>): Readonly<Record<string, string>> =>
+  Object.fromEntries(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1]!]] : [])))
+
+/** Sends a request with the credentials of a provider account, and judges the answer. */
+export const makeAccountCall = Effect.gen(function* () {
+  const providers = yield* KnownProviders
+  const { baseUrl, of } = yield* ProviderCalls
+  const loops = yield* Loops
+
+  const carry: Carry<AccountCall> = Effect.fnUntraced(function* (
+    { account_id, output, provider_key, request: { body, method, path } },
+    { effect, heard, key, run }
+  ) {
+    const provider = providers.find((one) => one.key === provider_key)
+    if (provider === undefined) {
+      return yield* Effect.fail({ code: "ACTION_UNAVAILABLE", message: "the provider is not known here" })
+    }
+    const owner = { team_id: run.team_id, provider, account_id }
+    const sent = yield* Effect.mapError(
+      of(owner)({
+        method,
+        url: (yield* baseUrl(owner)) + path,
+        headers: {
+          accept: "application/json",
+          ...(body === null ? {} : { "content-type": "application/json" }),
+          ...named(withCallHeaders([], effect, run, key, loops))
+        },
+        ...(body === null ? {} : { body: JSON.stringify(body) }),
+        authorized: true,
+        maxAnswerBytes
+      }),
+      errorOf
+    )
+    const { headers, status, truncated } = sent
+    const answer: Answer = { status, headers, body: Buffer.from(sent.body), bodyTruncated: truncated }
+    // The call has renewed the token once already: without a new consent or key every other call would fail, too.
+    if (status === 401) {
+      const message = "the provider refuses the account's credentials: connect it again"
+      return yield* Effect.fail({ code: "PROVIDER_ACCOUNT_NOT_CONNECTED", message, status, final: true })
+    }
+    const failure = failureOf(answer)
+    yield* heard(answer, failure ?? "successful")
+    // A provider's answer is parsed in an event-loop iteration of its own.
+    yield* laterTurn
+    const now = yield* Clock.currentTimeMillis
+    const made = Result.mapError(output(answer), (error): StepError => {
+      if (failure === null || error.retry_after_ms !== undefined) return error
+      const wait = waitOf(failure, { ...answer, errorCode: null }, now)
+      return typeof wait === "number" ? { ...error, retry_after_ms: wait } : error
+    })
+    return yield* Effect.fromResult(made)
+  })
+  return carry
+})

@@ -95,8 +95,11 @@ it("A renewal whose handshake arrived before the hub's answer keeps the end that
   expect(changes.events.map(({ kind }) => kind)).toContain("renewal_succeeded")
 
   // Without it, the renewal waits for the handshake.
-  const waits = advance({ ...channelOf({ expires_at: before }), state }, { did: "renew", id, expires_at: before, agreed }, given)
+  const waits = advance(
+    { ...channelOf({ expires_at: before }), state },
+    { did: "renew", id, expires_at: before, agreed },
+    given
+  )
   expect(waits.after.state.subscriptions[id]!.renewing).toEqual({ since: now, expires_at: before })
   expect(waits.after.subscriptions).toMatchObject([{ id, expires_at: before }])
-
 })

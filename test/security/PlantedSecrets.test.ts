@@ -26,11 +26,23 @@ planted.add("key of the ring, base64", ring.toString("base64"))
 planted.add("key of the ring, hex", ring.toString("hex"))
 planted.add("the team's API key", "gwk_contract_test_key")
 
+/** Where no call of a provider account comes. */
+const deadOrigins = [
+  "https://api.github.com",
+  "https://github.com",
+  "https://www.googleapis.com",
+  "https://oauth2.googleapis.com",
+  "https://graph.microsoft.com",
+  "https://login.microsoftonline.com",
+  "https://api.twitch.tv"
+]
+
 const it = gatewayIt.extend("settings", { scope: "file" }, ({ collector }) => ({
   OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
   OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
   OTEL_EXPORTER_OTLP_HEADERS: `x-collector-key=${collectorKey}`,
   TIDEGATE_METRICS_KEY: metricsKey,
+  TIDEGATE_API_ORIGINS: deadOrigins.map((api) => `${api}=http://127.0.0.1:9`).join(", "),
   TIDEGATE_SECRET_KEYS: `one:${ring.toString("base64")}`,
   TIDEGATE_LOG_SAMPLE: "1000",
   TIDEGATE_OIDC_ISSUER: "http://127.0.0.1:9",
@@ -153,6 +165,31 @@ it("Planted secrets are nowhere in answers, tables, exports, log and metrics aft
     answers.push(`callback ${answer.status} ${JSON.stringify(answer.headers)} ${answer.body}`)
   }
 
+  // Provider accounts: one that its provider cannot check, one that is connected, and a consent.
+  const accountOf = async (provider_key: string) => {
+    const credentials = {
+      token: planted.plant(`account of ${provider_key}`),
+      ...(provider_key === "eventsub" ? { client_id: "c" } : {})
+    }
+    const connected = await call("POST", "/v1/provider-accounts/credentials/connect", { provider_key, credentials })
+    const client_secret = planted.plant(`client of ${provider_key}`)
+    const client = { provider_key, client_id: "c", client_secret }
+    await call("POST", "/v1/provider-accounts/credentials/connect", {
+      provider_key,
+      credentials: { ...credentials, more: 1 }
+    })
+    await call("POST", "/v1/provider-accounts/oauth/start", { ...client, more: 1 })
+    const { body: started } = await call("POST", "/v1/provider-accounts/oauth/start", client, gateway.key, true)
+    if (started.state !== undefined) {
+      planted.add(`state of ${provider_key}`, started.state.split(".")[1])
+      const code = planted.plant(`code of ${provider_key}`)
+      await call("POST", "/v1/provider-accounts/oauth/callback", { state: started.state, code })
+    }
+    // Of these providers only this one checks nothing.
+    expect(connected.status, provider_key).toBe(provider_key === "eventsub" ? 200 : 502)
+    return connected.status === 200 ? (connected.body.id as string) : null
+  }
+
   // Actions of every provider, in every way that they authenticate.
   for (const { actions, auth, key: provider_key } of callingProviders) {
     for (const { fields, key: auth_mode } of auth) {
@@ -168,7 +205,10 @@ it("Planted secrets are nowhere in answers, tables, exports, log and metrics aft
       const credentials = credentialsOf("saved")
       // Credentials are saved with where they are sent.
       const [{ key: action_key, sample }] = actions as [(typeof actions)[number]]
-      const action = { name: gateway.name("action"), provider_key, action_key, auth_mode, inputs: sample.inputs }
+      const provider_account_id = auth_mode === "account" ? await accountOf(provider_key) : null
+      if (auth_mode === "account" && provider_account_id === null) continue
+      const about = { provider_key, action_key, auth_mode, provider_account_id }
+      const action = { name: gateway.name("action"), ...about, inputs: sample.inputs }
       const made = await call("POST", "/v1/actions", { ...action, credentials })
       expect(made.status, `${provider_key} ${auth_mode}: ${JSON.stringify(made.body)}`).toBe(201)
       const one = `/v1/actions/${made.body.id}`
@@ -179,6 +219,11 @@ it("Planted secrets are nowhere in answers, tables, exports, log and metrics aft
     }
   }
   await call("GET", "/v1/actions")
+  const accounts = await call("GET", "/v1/provider-accounts")
+  for (const { id } of accounts.body.models) {
+    await call("GET", `/v1/provider-accounts/${id}`)
+    expect((await call("DELETE", `/v1/provider-accounts/${id}`)).status).toBe(200)
+  }
 
   // A run with all that a delivery can be: it fails, is tried again, transformed, replayed, in bulk, as a fixture.
   const env = planted.add("variable of a transformation", 'p4nted "in quotes" & %25 \\ more = s3cr3t')

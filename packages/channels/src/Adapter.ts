@@ -69,7 +69,7 @@ export type Call = (request: ProviderRequest) => Effect.Effect<ProviderAnswer, P
 /** What every method gets. */
 export interface Context {
   readonly call: Call
-  /** The origin of the provider's API without a trailing slash: the account's `base_url`, or the one of the provider's row. */
+  /** The base of the provider's API without a trailing slash: the account's `base_url` (it may have a path), or the row's origin. */
   readonly baseUrl: string
   /** The source's inputs, completed with defaults. */
   readonly inputs: Schema.JsonObject

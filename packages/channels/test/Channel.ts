@@ -1,6 +1,6 @@
 import { completed, type Config } from "@tidegate/connectors/Settings"
 import { Effect, Result, type Schema } from "effect"
-import { runToEnd } from "@tidegate/runtime/Resumable"
+import { receive } from "./receive.ts"
 import type {
   Adapter,
   CallbackMessage,
@@ -98,7 +98,7 @@ export class Channel {
 
   /** One request to a callback. */
   receive(live: Live, message: Partial<CallbackMessage>): Notification {
-    const received = this.adapter.receive(live.subscription, this.inputs, {
+    const notification = receive(this.adapter, live.subscription, this.inputs, {
       method: "POST",
       query: "",
       headers: {},
@@ -106,7 +106,6 @@ export class Channel {
       receivedAt: this.now,
       ...message
     })
-    const notification = "kind" in received ? received : runToEnd(received)
     live.got.push(notification)
     const { lastMessageNumber } = live.subscription
     if (notification.kind === "dirty" && notification.messageNumber !== null) {

@@ -335,18 +335,19 @@ export class ChannelWorld {
   }
 
   #loaded(): Channel {
-    const known = this.channel.state.subscriptions
     return {
       ...this.channel,
-      subscriptions: [...this.#subscriptions.values()].filter(
-        ({ forgotten_at, id }) => forgotten_at === null || known[id] !== undefined
-      ),
+      subscriptions: [...this.#subscriptions.values()],
       alerts: [...this.#alerts] as Channel["alerts"]
     }
   }
 
   #write(changes: Changes): void {
     for (const row of [...changes.created, ...changes.changed]) this.#subscriptions.set(row.id, row)
+    const known = changes.state.subscriptions
+    for (const { forgotten_at, id } of this.#subscriptions.values()) {
+      if (forgotten_at !== null && known[id] === undefined) this.#subscriptions.delete(id)
+    }
     for (const { code } of changes.raised) this.#alerts.add(code)
     for (const code of changes.resolved) this.#alerts.delete(code)
     for (const { kind } of changes.events) this.kinds.add(kind)
@@ -369,12 +370,26 @@ export class ChannelWorld {
       if (next.do === "deliver") throw new Error("no items wait here")
       this.steps++
       const done = this.#perform(next)
+      this.#elapse()
       if (this.#random.chance(this.faults.crash)) {
         this.#dueAt = this.now + 5_000
         return
       }
       next = this.#commit(done)
     }
+  }
+
+  /** A slow answer: meanwhile callbacks arrive, and something happens at the provider. */
+  #elapse(): void {
+    if (!this.#random.chance(this.faults.delayed)) return
+    const until = this.now + this.#random.between(1, 40) * 1_000
+    if (this.#random.chance(0.2)) this.after(500, () => this.item())
+    for (let next = this.#happenings[0]; next !== undefined && next.at <= until; next = this.#happenings[0]) {
+      this.#happenings.shift()
+      this.now = Math.max(this.now, next.at)
+      next.run()
+    }
+    this.now = until
   }
 
   /** Time passes. `isDown`: no process works; callbacks are not answered, so the provider sends them later. */

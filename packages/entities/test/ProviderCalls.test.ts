@@ -8,6 +8,8 @@ import { KnownProviders } from "@tidegate/channels/KnownProviders"
 import type { ProviderRequest } from "@tidegate/channels/Adapter"
 import { Egress } from "@tidegate/egress/Egress"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { loopHeader } from "@tidegate/model/HeaderRules"
+import { writeChain } from "@tidegate/outbound-auth/LoopMark"
 import { sealedColumn } from "../../storage/src/secrets/SealedColumn.ts"
 import { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { loopbackOnly } from "../../egress/src/Guard.ts"
@@ -18,6 +20,7 @@ import { ProviderCalls } from "../src/accounts/ProviderCalls.ts"
 import { heldFor, obtained } from "../src/tokens/Held.ts"
 import { askForTokens } from "../src/tokens/TokenEndpoint.ts"
 import { makeAccountCall } from "../src/Workflow/effects/AccountCall.ts"
+import { loopLimits, Loops, makeLoops } from "../src/Loops.ts"
 import { AccountProvider } from "./AccountProvider.ts"
 
 /** Calls with the credentials of accounts, to a provider with a real OAuth server, by a clock of the test's. */
@@ -290,6 +293,11 @@ layer(world)("Calls to providers", (it) => {
 })
 
 layer(world)("Action with a provider account", (it) => {
+  const request_id = "req_11111111111111111111111111"
+  const keys = ["a key of the test"] as const
+  const loops = makeLoops(keys, loopLimits)
+  const mark = writeChain(keys, { root: "req_00000000000000000000000000", hops: 1, others: [] })
+
   /** Makes the call of an action with this account. */
   const carried = Effect.fnUntraced(function* (provider: AccountProvider, account_id: string) {
     const name = { provider_key: "git_host", action_key: "create_issue", version: "1.0.0" }
@@ -299,12 +307,16 @@ layer(world)("Action with a provider account", (it) => {
     )
     const heard: Array<unknown> = []
     const of = {
-      run: { team_id },
+      run: { id: "wfr_1", team_id, request_id, headers: JSON.stringify({ [loopHeader]: mark }) },
+      effect: { context: { workflow: { id: "wfl_1" } }, step: { step: { id: "call" } } },
       key: "wse_1",
       heard: (_: unknown, verdict: unknown) => Effect.sync(() => void heard.push(verdict))
     } as never
     const known = [{ ...provider.row(), key: "git_host" }]
-    const carry = yield* Effect.provideService(makeAccountCall, KnownProviders, known)
+    const carry = yield* makeAccountCall.pipe(
+      Effect.provideService(KnownProviders, known),
+      Effect.provideService(Loops, loops)
+    )
     return { heard, outcome: yield* Effect.result(carry(call as AccountCall, of)) }
   })
 
@@ -325,7 +337,13 @@ layer(world)("Action with a provider account", (it) => {
         {
           method: "POST",
           path: "/repos/acme/a%25b/issues",
-          headers: { authorization: `Bearer ${AccountProvider.key}`, "idempotency-key": "wse_1" }
+          headers: {
+            authorization: `Bearer ${AccountProvider.key}`,
+            "idempotency-key": "wse_1",
+            "x-gateway-run-id": "wfr_1",
+            // The chain of the run's request goes on, so that its depth stays limited.
+            [loopHeader]: expect.stringContaining("r=req_00000000000000000000000000;n=3;")
+          }
         }
       ])
     })

@@ -17,7 +17,7 @@ const listen = async (
   capacity?: Capacity,
   host: string | null = null
 ): Promise<number> => {
-  server = wireServer({ prefixes: ["/e/"], host, handle }, capacity === undefined ? {} : { capacity })
+  server = wireServer({ prefixes: ["/e/", "/channels/"], host, handle }, capacity === undefined ? {} : { capacity })
   await once(server.listen({ port: 0, host: "127.0.0.1" }), "listening")
   return (server.address() as AddressInfo).port
 }
@@ -289,6 +289,8 @@ describe("Ingress with its own host", () => {
   const cases: ReadonlyArray<readonly [string, string, number]> = [
     ["/e/x", "hooks.example", 200],
     ["/e/x", "Hooks.Example:443", 200],
+    ["/channels/x", "hooks.example", 200],
+    ["/channels/x", "api.example", 404],
     ["http://other.example/e/x", "hooks.example", 200],
     ["/e/x", "api.example", 404],
     ["/e/x", "hooks.example:8443", 404],

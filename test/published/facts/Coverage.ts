@@ -132,7 +132,7 @@ export const coveragePage = (): Promise<string> =>
       ["", "Endpoints", "States and behaviours", "Limits", "Members", "Not built"],
       [...sections.map((section) => countsOf(section.title, kindsOf(section))), total]
     ),
-    "## What is not built",
+    ...(absent.size === 0 ? [] : ["## What is not built"]),
     ...[...absent].map(([why, facts]) => `${why}: ${facts.map(({ what }) => `\`${what}\``).join(", ")}.`)
   ])
 

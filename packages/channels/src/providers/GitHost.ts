@@ -11,9 +11,10 @@ import { withQuery } from "../Query.ts"
 import type { SourceProvider } from "../SourceProvider.ts"
 import { aText, line, maybeText, shape, theData, tokenField } from "./Inputs.ts"
 
-/* GitHub, Gitea and Forgejo. Their APIs are alike, but not below the same path. */
-
-const github = "https://api.github.com"
+/*
+ * GitHub, Gitea and Forgejo. Their APIs are alike, but not below the same path, so the `base_url` of a self-hosted server's account has
+ * the path: https://git.example/api/v1 (Gitea, Forgejo) or https://git.example/api/v3 (GitHub Enterprise Server).
+ */
 
 const repository = {
   repository: needed(
@@ -21,15 +22,6 @@ const repository = {
       .annotate({ description: "The repository, like owner/name" })
       .check(Schema.isPattern(/^[\w.-]{1,100}\/[\w.-]{1,100}$/, { message: "must be a repository like owner/name" })),
     "a repository like owner/name"
-  ),
-  api_path: setting(
-    text
-      .annotate({
-        description:
-          "The path of a self-hosted server's API: /api/v1 (Gitea and Forgejo, the default) or /api/v3 (GitHub Enterprise Server)"
-      })
-      .check(Schema.isPattern(/^(?:\/[\w.-]{1,50}){1,4}$/, { message: "must be a path like /api/v3" })),
-    null
   )
 }
 
@@ -39,8 +31,7 @@ const targets = (inputs: Schema.JsonObject) => [{ key: `repository:${repositoryO
 
 const repositoryUrl = ({ baseUrl, inputs }: Context): string => {
   const [owner = "", name = ""] = repositoryOf(inputs).split("/")
-  const path = baseUrl === github ? "" : (textOf(inputs, "api_path") ?? "/api/v1")
-  return `${baseUrl}${path}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`
+  return `${baseUrl}/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`
 }
 
 const hooksUrl = (context: Context): string => `${repositoryUrl(context)}/hooks`
@@ -164,7 +155,7 @@ export const gitHost: SourceProvider = {
   manifest_version: "1.0.0",
   account: {
     connections: ["api_key", "oauth2"],
-    origin: github,
+    origin: "https://api.github.com",
     selfHosted: true,
     oauth2: {
       authorizationUrl: "https://github.com/login/oauth/authorize",
@@ -173,7 +164,11 @@ export const gitHost: SourceProvider = {
       scopes: ["repo", "admin:repo_hook"],
       parameters: {}
     },
-    fields: [tokenField("A personal access token that may read the repository and write its webhooks")],
+    fields: [
+      tokenField(
+        "A personal access token that may read the repository and write its webhooks. The base URL of a self-hosted server ends with its API's path: /api/v1 (Gitea, Forgejo) or /api/v3 (GitHub Enterprise Server)"
+      )
+    ],
     headers: (token) => ({
       authorization: `Bearer ${token}`,
       accept: "application/vnd.github+json",

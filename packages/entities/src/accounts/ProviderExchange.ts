@@ -70,9 +70,9 @@ export const makeProviderExchange = Effect.gen(function* () {
     const sent = {
       "user-agent": "event-gateway/1",
       "accept-encoding": "identity",
-      ...headers,
-      // Each call begins a chain of its own: no request of a sender has caused it.
-      [loopHeader]: loops.next({}, newId(prefixes.request, now))
+      // A call that no request of a sender has caused begins a chain of its own.
+      [loopHeader]: loops.next({}, newId(prefixes.request, now)),
+      ...headers
     }
     const answer = yield* Effect.promise((signal) =>
       egress.deliver({

@@ -9,7 +9,9 @@ import { laterTurn } from "@tidegate/runtime/EventLoopBudget"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { ProviderCalls } from "../../accounts/ProviderCalls.ts"
 import { waitOf } from "../../holds/TargetHold.ts"
+import { Loops } from "../../Loops.ts"
 import type { Carry } from "./Call.ts"
+import { withCallHeaders } from "./CallHeaders.ts"
 
 const errorOf = ({ code, message, permanent, retryAfterMs }: ProviderError): StepError => ({
   code: code === "ACCOUNT_UNAUTHORIZED" ? "PROVIDER_ACCOUNT_NOT_CONNECTED" : code,
@@ -21,14 +23,19 @@ const errorOf = ({ code, message, permanent, retryAfterMs }: ProviderError): Ste
 const failureOf = ({ status }: Answer): Failure | null =>
   status >= 200 && status < 300 ? null : { code: "BAD_RESPONSE", message: `HTTP ${status}`, final: false }
 
+/** The headers of a flat list, each of which is there once. */
+const named = (flat: ReadonlyArray<string>): Readonly<Record<string, string>> =>
+  Object.fromEntries(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1]!]] : [])))
+
 /** Sends a request with the credentials of a provider account, and judges the answer. */
 export const makeAccountCall = Effect.gen(function* () {
   const providers = yield* KnownProviders
   const { baseUrl, of } = yield* ProviderCalls
+  const loops = yield* Loops
 
   const carry: Carry<AccountCall> = Effect.fnUntraced(function* (
     { account_id, output, provider_key, request: { body, method, path } },
-    { heard, key, run }
+    { effect, heard, key, run }
   ) {
     const provider = providers.find((one) => one.key === provider_key)
     if (provider === undefined) {
@@ -41,8 +48,8 @@ export const makeAccountCall = Effect.gen(function* () {
         url: (yield* baseUrl(owner)) + path,
         headers: {
           accept: "application/json",
-          "idempotency-key": key,
-          ...(body === null ? {} : { "content-type": "application/json" })
+          ...(body === null ? {} : { "content-type": "application/json" }),
+          ...named(withCallHeaders([], effect, run, key, loops))
         },
         ...(body === null ? {} : { body: JSON.stringify(body) }),
         authorized: true,

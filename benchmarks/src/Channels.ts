@@ -151,7 +151,9 @@ export const channels = Effect.fnUntraced(function* (plan: Plan) {
   // Its callbacks go to the first process, which lives on.
   yield* Effect.scoped(
     Effect.gen(function* () {
-      const second = yield* start(`${database}_second`, { PUBLIC_URL: new URL(url).origin })
+      // As the first process names itself without this setting.
+      const publicUrl = `http://localhost:${new URL(gateway.origin).port}`
+      const second = yield* start(`${database}_second`, { PUBLIC_URL: publicUrl })
       yield* Effect.sleep(window * 500)
       yield* progress(`${(yield* report).expired} expired before the kill`)
       yield* Effect.sync(() => process.kill(second.pid, "SIGKILL"))

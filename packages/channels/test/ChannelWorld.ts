@@ -308,10 +308,8 @@ export class ChannelWorld {
           agreed: { ...agreed, state: handshake ? "verifying" : "active" }
         }
       }
-      case "stop": {
-        if (!this.#hooks.delete(step.id)) return failed(gone)
-        return { did: "stop", id: step.id }
-      }
+      default:
+        return this.#hooks.delete(step.id) ? { did: "stop", id: step.id } : failed(gone)
     }
   }
 
@@ -440,7 +438,7 @@ export class ChannelWorld {
 
   /** The inputs ask for so many targets; the cursor of the former ones is not used any more. */
   setTargets(targets: number): void {
-    this.touch({ settings: { ...this.channel.settings!, inputs: { targets } } })
+    this.touch({ settings: Object.assign({}, this.channel.settings, { inputs: { targets } }) })
   }
 
   setMode(mode: "instant" | "polling"): void {

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type Adapter, type Item, ProviderError, type Poller, type Subscription } from "@tidegate/channels/Adapter"
-import type { SourceProvider, Trigger } from "@tidegate/channels/SourceProvider"
+import type { SourceProvider } from "@tidegate/channels/SourceProvider"
 
 /** A provider in memory, which sends nothing: what was asked of it, and how it answers. */
 export class ChannelProvider {
@@ -75,7 +75,7 @@ export class ChannelProvider {
         category: "tests",
         version: "1",
         requiredScopes: [],
-        inputs: {} as Trigger["inputs"],
+        inputs: {},
         output: {},
         primaryOutput: null,
         sample: { inputs: {}, output: {} },

@@ -126,25 +126,24 @@ export const makeChannelSteps = Effect.gen(function* () {
     }
     const callback = channelUrl(ingress, secrets.token)
     const done = Effect.suspend((): Effect.Effect<Outcome, ProviderError> => {
-      switch (step.do) {
-        case "provision":
-          return Effect.map(adapter.provision(context, subscription, callback), (agreed) => ({
-            did: "provision",
+      if (step.do === "stop")
+        return Effect.as(adapter.stop(context, subscription, callback), { did: "stop", id } as const)
+      if (step.do === "provision") {
+        return Effect.map(adapter.provision(context, subscription, callback), (agreed) => ({
+          did: "provision" as const,
+          id,
+          agreed
+        }))
+      }
+      const { expires_at } = row
+      return adapter.renew === null
+        ? Effect.fail(failed("PROVIDER_REFUSED", "The protocol has no renewal", true))
+        : Effect.map(adapter.renew(context, subscription, callback), (agreed) => ({
+            did: "renew" as const,
             id,
+            expires_at,
             agreed
           }))
-        case "renew":
-          return adapter.renew === null
-            ? Effect.fail(failed("PROVIDER_REFUSED", "The protocol has no renewal", true))
-            : Effect.map(adapter.renew(context, subscription, callback), (agreed) => ({
-                did: "renew",
-                id,
-                expires_at: row.expires_at,
-                agreed
-              }))
-        case "stop":
-          return Effect.as(adapter.stop(context, subscription, callback), { did: "stop", id } as const)
-      }
     })
     return yield* Effect.catch(within(done), (error) => Effect.succeed(fails(error)))
   })

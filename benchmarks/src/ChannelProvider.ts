@@ -110,7 +110,7 @@ serve({
     setInterval(() => look(made), 250)
     return origin
   },
-  report: (_: undefined): Report => {
+  report: (): Report => {
     if (provider === null) throw new Error("the provider has not started")
     return { active: provider.active.length, subscribed, reads, expired: ended.size }
   }

@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: compares the gateway with the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, workflows, waiting-runs, flooded-source, formatter, memory, or pipeline (the bare pipeline compared with itself)
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, workflows, waiting-runs, flooded-source, channels, formatter, memory, or pipeline (the bare pipeline compared with itself)
  *   --only queries      the time of counts, series and lists over more and more records; --records <n,…>: the numbers of records
  *   --only rows         one row for each kind of work that events can require: rate, latency, CPU, memory
  *   --row <text>        only rows whose name contains this text
@@ -29,6 +29,7 @@ import type { GeneratorCommands } from "./Generator.ts"
 import type { Bench } from "./Measurement.ts"
 import * as Postgres from "./Postgres.ts"
 import { type Outcome, type Plan, fullSettings, quickSettings } from "./Comparison.ts"
+import { channels } from "./Channels.ts"
 import { connectors } from "./Connectors.ts"
 import { control } from "./Control.ts"
 import { floodedSource } from "./FloodedSource.ts"
@@ -63,6 +64,7 @@ const scenarios = {
   workflows,
   "waiting-runs": waitingRuns,
   "flooded-source": floodedSource,
+  channels,
   formatter,
   queries,
   versions: Scenarios.versions,

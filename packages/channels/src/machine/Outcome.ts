@@ -87,7 +87,8 @@ const renewEnded = (draft: Draft, { agreed, expires_at, id }: Of<"renew">): void
   draft.change(id, {
     external_channel_id: agreed.externalChannelId ?? row.external_channel_id,
     external_resource_id: agreed.externalResourceId ?? row.external_resource_id,
-    expires_at: agreed.expiresAt ?? row.expires_at
+    // While a handshake is awaited, only the handshake changes the end, and it may have done so before the answer.
+    expires_at: agreed.state === "verifying" ? row.expires_at : (agreed.expiresAt ?? row.expires_at)
   })
   if (row.stop_at !== null) return
   // The handshake may have arrived before the answer: then `settle` finds the later end.

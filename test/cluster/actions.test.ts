@@ -40,6 +40,11 @@ const calling = async (gateways: Gateways<"a" | "b">, origin: string) => {
   }
 }
 
+/** On a busy machine calls are held up, and then several arrive together: a window is much longer than that. */
+const windowMs = 3_000
+/** With a limit for each process it would be twice the limit. */
+const maxCalls = (1.5 * limit * windowMs) / 1_000
+
 const keysOf = ({ received }: Target): ReadonlySet<unknown> =>
   new Set(received.map(({ headers }) => headers["idempotency-key"]))
 
@@ -61,7 +66,7 @@ describe("Rate limit of a saved action", () => {
     expect(from).toEqual(new Set(["a", "b"]))
     // Some come later than others: with a limit for each process it would be half of that, and twice as many.
     expect(first.at(-1)! - first[0]!).toBeGreaterThan(((8 * workflows) / limit - 2) * 1_000)
-    expect(maxInWindow(first, 1_000)).toBeLessThan(1.5 * limit)
+    expect(maxInWindow(first, windowMs)).toBeLessThan(maxCalls)
     await send(8)
     await arrived(10 * workflows)
     await gateways.process("b").end("SIGKILL")
@@ -69,8 +74,8 @@ describe("Rate limit of a saved action", () => {
     expect(
       maxInWindow(
         target.received.map(({ at }) => at),
-        1_000
+        windowMs
       )
-    ).toBeLessThan(1.5 * limit)
+    ).toBeLessThan(maxCalls)
   })
 })

@@ -1,6 +1,7 @@
 import type { Answer } from "@tidegate/connectors/Connector"
 import { parseJson, utf8 } from "@tidegate/json/JsonText"
 import type { Json } from "@tidegate/model/Rule"
+import { askedWait } from "@tidegate/rules/Retry"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { isUtf8 } from "node:buffer"
 import { Result, type Schema } from "effect"
@@ -19,15 +20,10 @@ const read = ({ body, headers }: Answer): { readonly body: Json; readonly encodi
   return isUtf8(body) ? { body: utf8(body), encoding: "text" } : { body: body.toString("base64"), encoding: "base64" }
 }
 
-/** The milliseconds that an answer asks the caller to wait; none if it does not say so, or cannot be understood. */
-const waitOf = ({ headers }: Answer): number | undefined => {
+/** The milliseconds that an answer asks the caller to wait; null if it does not say so, or cannot be understood. */
+const waitOf = ({ headers }: Answer): number | null => {
   const [after, date] = [headers["retry-after"], headers["date"]]
-  if (typeof after !== "string") return undefined
-  // The standard allows no fractions, but some APIs send them.
-  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(after)) return Math.ceil(Number(after) * 1_000)
-  // Relative to the answer's own date, so that the two clocks need not agree.
-  const wait = Date.parse(after) - Date.parse(String(date))
-  return Number.isNaN(wait) || wait < 0 ? undefined : wait
+  return typeof after === "string" ? askedWait(after, Date.parse(String(date))) : null
 }
 
 /** A 2xx becomes the output; any other status is a failure. */
@@ -39,7 +35,7 @@ export const answered = (answer: Answer): Result.Result<Schema.JsonObject & { re
       code: "BAD_RESPONSE",
       message: `HTTP ${status}`,
       status,
-      ...(retry_after_ms === undefined ? {} : { retry_after_ms })
+      ...(retry_after_ms === null ? {} : { retry_after_ms })
     })
   }
   if (bodyTruncated) {

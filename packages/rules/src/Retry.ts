@@ -128,3 +128,14 @@ export const parseRetryAfter = (value: string, now: number): number | "cancel" |
   const at = Date.parse(text.endsWith("GMT") ? text : `${text} GMT`)
   return Number.isNaN(at) ? null : Math.max(0, at - now)
 }
+
+/**
+ * Milliseconds that a Retry-After header asks a caller to wait that has no rule of its own; null: it does not say. `sentAt`: the answer's own
+ * date (Unix ms). A date counts from it, so that the two clocks need not agree.
+ */
+export const askedWait = (value: string, sentAt: number): number | null => {
+  // The standard does not allow a fraction, but some APIs send one.
+  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(value)) return Math.ceil(Number(value) * 1_000)
+  const wait = Date.parse(value) - sentAt
+  return Number.isNaN(wait) || wait < 0 ? null : wait
+}

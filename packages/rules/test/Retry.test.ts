@@ -1,5 +1,12 @@
 import { RetryRule } from "@tidegate/model/Rule"
-import { compileRetry, nextRetry, parseRetryAfter, type RetryPolicy, retryWindow } from "@tidegate/rules/Retry"
+import {
+  askedWait,
+  compileRetry,
+  nextRetry,
+  parseRetryAfter,
+  type RetryPolicy,
+  retryWindow
+} from "@tidegate/rules/Retry"
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
@@ -229,4 +236,21 @@ describe("Day of retries", () => {
       expect(attempts.at(-1)).toBe(1_075 + 1_024)
     })
   )
+})
+
+describe("Wait that an answer asks for", () => {
+  const sentAt = Date.UTC(2026, 0, 1, 12)
+
+  it("A wait is a number of seconds, or a date that counts from the answer's own", () => {
+    expect(askedWait("120", sentAt)).toBe(120_000)
+    expect(askedWait("1.5", sentAt)).toBe(1_500)
+    expect(askedWait("Thu, 01 Jan 2026 12:00:30 GMT", sentAt)).toBe(30_000)
+  })
+
+  it("A wait that is past, unknown or without the answer's date is none", () => {
+    expect(askedWait("Thu, 01 Jan 2026 11:59:30 GMT", sentAt)).toBeNull()
+    expect(askedWait("Thu, 01 Jan 2026 12:00:30 GMT", Number.NaN)).toBeNull()
+    expect(askedWait("soon", sentAt)).toBeNull()
+    expect(askedWait("-1", Number.NaN)).toBeNull()
+  })
 })

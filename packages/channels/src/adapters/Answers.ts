@@ -1,4 +1,5 @@
 import { parsingJson } from "@tidegate/json/JsonText"
+import { askedWait } from "@tidegate/rules/Retry"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { Effect } from "effect"
 import {
@@ -31,17 +32,10 @@ const longestWait = 86_400_000
 /** The wait that an answer asks for (ms). It may be a number of seconds, a date, or the Unix time at which the limit ends. */
 const waitOf = ({ headers }: ProviderAnswer, now: number): number | null => {
   const after = headers["retry-after"]
-  const reset = headers["ratelimit-reset"] ?? headers["x-ratelimit-reset"]
-  const wait =
-    after === undefined
-      ? /^\d{9,11}$/.test(reset ?? "")
-        ? Number(reset) * 1_000 - now
-        : Number.NaN
-      : /^\d{1,9}(?:\.\d{1,9})?$/.test(after)
-        ? Math.ceil(Number(after) * 1_000)
-        : // Relative to the answer's own date, so that the two clocks need not agree.
-          Date.parse(after) - (Date.parse(headers["date"] ?? "") || now)
-  return Number.isNaN(wait) || wait < 0 ? null : Math.min(wait, longestWait)
+  const reset = headers["ratelimit-reset"] ?? headers["x-ratelimit-reset"] ?? ""
+  const resetIn = /^\d{9,11}$/.test(reset) ? Number(reset) * 1_000 - now : -1
+  const wait = after === undefined ? resetIn : askedWait(after, Date.parse(headers["date"] ?? "") || now)
+  return wait === null || wait < 0 ? null : Math.min(wait, longestWait)
 }
 
 /** Whether a 403 is a rate limit: GitHub says so in its headers, Google in its body. */

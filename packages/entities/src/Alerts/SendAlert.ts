@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { chatBody, messageText } from "@tidegate/channels/alerts/AlertText"
 import { Egress } from "@tidegate/egress/Egress"
+import { askedWait } from "@tidegate/rules/Retry"
 import type { ClaimedMessage, SendResult } from "@tidegate/storage/channels/AlertDelivery"
 import { MailServer } from "./MailServer.ts"
 
@@ -40,11 +41,11 @@ const toChat = Effect.fnUntraced(function* ({
   if (status === null) return failed(errorCode ?? "UNKNOWN", { isPermanent: hopeless.has(errorCode ?? "") })
   if (status >= 200 && status < 300) return { kind: "sent", response_status: status }
   if (status !== 429 && status < 500) return failed("CHAT_REFUSED", { response_status: status })
-  const seconds = Number(headers["retry-after"])
+  const [after, date] = [headers["retry-after"], headers["date"]]
   return failed("CHAT_UNAVAILABLE", {
     response_status: status,
     isPermanent: false,
-    retryAfterMs: Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : null
+    retryAfterMs: typeof after === "string" ? askedWait(after, Date.parse(String(date))) : null
   })
 })
 

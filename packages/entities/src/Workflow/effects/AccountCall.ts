@@ -1,17 +1,15 @@
-import { Clock, Effect, Result } from "effect"
+import { Effect } from "effect"
 import type { AccountCall } from "@tidegate/actions/Call"
 import { maxAnswerBytes } from "@tidegate/actions/Answers"
 import type { ProviderError } from "@tidegate/channels/Adapter"
 import { KnownProviders } from "@tidegate/channels/KnownProviders"
 import type { Answer } from "@tidegate/connectors/Connector"
-import type { Failure } from "@tidegate/connectors/Failure"
-import { laterTurn } from "@tidegate/runtime/EventLoopBudget"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { ProviderCalls } from "../../accounts/ProviderCalls.ts"
-import { waitOf } from "../../holds/TargetHold.ts"
 import { Loops } from "../../Loops.ts"
 import type { Carry } from "./Call.ts"
 import { withCallHeaders } from "./CallHeaders.ts"
+import { failureOf, outputOf } from "./JudgedAnswer.ts"
 
 const errorOf = ({ code, message, permanent, retryAfterMs }: ProviderError): StepError => ({
   code: code === "ACCOUNT_UNAUTHORIZED" ? "PROVIDER_ACCOUNT_NOT_CONNECTED" : code,
@@ -19,9 +17,6 @@ const errorOf = ({ code, message, permanent, retryAfterMs }: ProviderError): Ste
   ...(permanent ? { final: true } : {}),
   ...(retryAfterMs === null ? {} : { retry_after_ms: retryAfterMs })
 })
-
-const failureOf = ({ status }: Answer): Failure | null =>
-  status >= 200 && status < 300 ? null : { code: "BAD_RESPONSE", message: `HTTP ${status}`, final: false }
 
 /** The headers of a flat list, each of which is there once. */
 const named = (flat: ReadonlyArray<string>): Readonly<Record<string, string>> =>
@@ -66,15 +61,7 @@ export const makeAccountCall = Effect.gen(function* () {
     }
     const failure = failureOf(answer)
     yield* heard(answer, failure ?? "successful")
-    // A provider's answer is parsed in an event-loop iteration of its own.
-    yield* laterTurn
-    const now = yield* Clock.currentTimeMillis
-    const made = Result.mapError(output(answer), (error): StepError => {
-      if (failure === null || error.retry_after_ms !== undefined) return error
-      const wait = waitOf(failure, { ...answer, errorCode: null }, now)
-      return typeof wait === "number" ? { ...error, retry_after_ms: wait } : error
-    })
-    return yield* Effect.fromResult(made)
+    return yield* outputOf(answer, failure, output)
   })
   return carry
 })

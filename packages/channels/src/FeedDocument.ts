@@ -45,7 +45,8 @@ export interface FeedDocument {
 
 /** Parses a feed in steps; null: it is none. */
 export function* parsingFeed(bytes: Uint8Array, contentType: string | null): Resumable<FeedDocument | null> {
-  const start = bytes.findIndex((byte) => byte > 32 && byte !== 0xef && byte !== 0xbb && byte !== 0xbf)
+  const head = bytes.subarray(0, longestBlank)
+  const start = head.findIndex((byte) => byte > 32 && byte !== 0xef && byte !== 0xbb && byte !== 0xbf)
   if (bytes[start] === 0x7b) {
     const parsed = yield* parsingJson(start === 0 ? bytes : bytes.subarray(start))
     return parsed.kind === "json" ? jsonFeed(parsed.value) : null
@@ -76,6 +77,9 @@ export const entryItem = (feed: FeedDocument, entry: FeedEntry): Item =>
 /** An entry without id and link is identified by what it says. */
 export const entryId = ({ content, id, summary, title }: FeedEntry): string =>
   itemId("entry", id ?? `sha256:${hash("sha256", JSON.stringify([title, summary, content]))}`)
+
+/** Blank bytes before JSON: a search of ten megabytes of them would take longer than everything else. */
+const longestBlank = 4_096
 
 /** Characters that are parsed at a time: a few milliseconds. */
 const chunkBytes = 65_536

@@ -268,6 +268,7 @@ describe("Feeds that are made to do harm", () => {
     ],
     ["a million levels", `<rss>${"<a>".repeat(1_000_000)}`],
     ["a million attributes", `<rss><channel ${'a="" '.repeat(1_000_000)}/></rss>`],
+    ["10 MiB of nothing", " ".repeat(10_485_760)],
     ["a million categories", `<rss><channel><item>${"<category/>".repeat(900_000)}</item></channel></rss>`]
   ]
   it.effect.each(sizes)("A feed of $0 is read in steps, and at most 1,000 of its entries", ([, text]) =>

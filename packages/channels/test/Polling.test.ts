@@ -201,6 +201,33 @@ describe("Self-hosted Git servers", () => {
 })
 
 describe("WebSub discovery", () => {
+  it.effect("The links of a header are found behind a title with a comma, and without it", () =>
+    Effect.gen(function* () {
+      const channel = new Channel(triggerOf("websub", "entry.added"))
+      const asked: Array<string> = []
+      for (const title of ["", '; title="a, b"']) {
+        const endpoint = new Endpoint()
+        endpoint.answer = {
+          body: "",
+          headers: { link: `<https://hub.example/>${title}; rel="hub", </feed>; rel="self"` }
+        }
+        const subscription = {
+          id: "chn_1",
+          target: "t",
+          secret: "s",
+          externalChannelId: null,
+          externalResourceId: null,
+          expiresAt: null,
+          lastMessageNumber: null
+        }
+        const context = { ...channel.context, inputs: { url: "https://shop.example/a" }, call: endpoint.call }
+        const agreed = yield* channel.adapter.provision(context, subscription, "https://gateway.test/c")
+        asked.push(`${agreed.externalChannelId} ${agreed.externalResourceId}`)
+      }
+      expect(new Set(asked)).toEqual(new Set(["https://hub.example/ https://shop.example/feed"]))
+    })
+  )
+
   it.effect("A feed without a hub can only be polled, which is a lasting failure of notifications", () =>
     Effect.gen(function* () {
       const channel = new Channel(triggerOf("websub", "entry.added"))

@@ -1,9 +1,10 @@
 import { expect, layer } from "@effect/vitest"
-import { Clock, Effect, Layer } from "effect"
+import { Clock, Effect, Fiber, Latch, Layer } from "effect"
 import { Sharding, TestRunner } from "effect/cluster"
 import { SqlClient } from "effect/sql"
+import type { Call, Poller } from "@tidegate/channels/Adapter"
 import { KnownProviders } from "@tidegate/channels/KnownProviders"
-import type { Step } from "@tidegate/channels/machine/Channel"
+import type { Channel, Step } from "@tidegate/channels/machine/Channel"
 import { advanceChannel } from "@tidegate/storage/channels/ChannelWork"
 import { storeItems } from "@tidegate/storage/channels/Items"
 import { dueWork } from "@tidegate/storage/delivery/DeliveryRows"
@@ -320,6 +321,92 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("Actor of a c
         fallback_activations: 1,
         fallback_restores: 1
       })
+    })
+  )
+
+  it.effect("A provider whose id of a subscription is too long to be one has created none", () =>
+    Effect.gen(function* () {
+      const { actor, source_id } = yield* created()
+      const usual = provider.externalId
+      provider.externalId = () => "x".repeat(1_025)
+      yield* Effect.ensuring(
+        actor.Wake(),
+        Effect.sync(() => {
+          provider.externalId = usual
+        })
+      )
+      const sql = yield* SqlClient.SqlClient
+      expect(
+        yield* sql`select state, external_channel_id, last_error from channel_subscriptions where source_id = ${source_id}`
+      ).toEqual([
+        { state: "requested", external_channel_id: null, last_error: "The id of the subscription is too long" }
+      ])
+    })
+  )
+
+  it.effect("Large answers are read by two steps at a time and by one of a team, and small ones by any number", () =>
+    Effect.gen(function* () {
+      const mayEnd = yield* Latch.make()
+      let [reading, most] = [0, 0]
+      const read: Array<string> = []
+      const call: Call = ({ maxAnswerBytes = 0, url }) => {
+        const isLarge = url === "large"
+        const answer = {
+          status: 200,
+          headers: {},
+          body: Buffer.from(url),
+          truncated: isLarge && maxAnswerBytes <= 1_048_576
+        }
+        if (!isLarge || answer.truncated) return Effect.succeed(answer)
+        most = Math.max(most, ++reading)
+        return Effect.as(
+          Effect.ensuring(
+            mayEnd.await,
+            Effect.sync(() => reading--)
+          ),
+          answer
+        )
+      }
+      const poller: Poller = {
+        key: "sized",
+        poll: (context) => {
+          const url = context.inputs["url"] as string
+          return Effect.map(
+            context.call({ method: "GET", url, authorized: false, maxAnswerBytes: 10_485_760 }),
+            ({ truncated }) => {
+              expect(truncated).toBe(false)
+              return { items: [], cursor: url, more: false, cursorReset: false }
+            }
+          )
+        }
+      }
+      const { perform } = yield* Effect.provideService(makeChannelSteps, ProviderCalls, {
+        of: () => call,
+        baseUrl: () => Effect.succeed("")
+      })
+      const trigger = { ...provider.row.triggers[0]!, adapter: null, poller }
+      const definition = { key: "sized", mode: "polling" as const, provider: provider.row, trigger }
+      const polled = (team_id: string, url: string) =>
+        Effect.tap(
+          perform(
+            { account: null, definition, settings: { inputs: { url } }, team_id } as unknown as Channel,
+            { do: "poll", cursor: null } as unknown as CallingStep
+          ),
+          (outcome) => Effect.sync(() => read.push(`${team_id} ${url} ${outcome.did}`))
+        )
+      const large = yield* Effect.forEach(["one", "one", "two", "three"], (team) =>
+        Effect.forkChild(polled(team, "large"))
+      )
+      while (reading < 2) yield* Effect.sleep(1)
+      yield* Effect.all(
+        ["one", "two", "three"].map((team) => polled(team, "small")),
+        { concurrency: "unbounded" }
+      )
+      expect(read).toHaveLength(3)
+      yield* mayEnd.open
+      yield* Effect.forEach(large, Fiber.join)
+      expect(read.filter((line) => line.endsWith("large poll"))).toHaveLength(4)
+      expect(most).toBe(2)
     })
   )
 

@@ -9,6 +9,8 @@ export class ChannelProvider {
   /** Every call, for example "provision chn_1". */
   readonly asked: Array<string> = []
   readonly items: Array<Item> = []
+  /** The id that a subscription gets. */
+  externalId = (id: string): string => `at-${id}`
   /** The next calls of this kind fail. */
   fails: "provision" | "stop" | "poll" | null = null
 
@@ -50,7 +52,7 @@ export class ChannelProvider {
     provision: (_context, { id }: Subscription, callback) =>
       this.#ask("provision", id, () => {
         this.hooks.set(id, callback)
-        return { externalChannelId: `at-${id}`, externalResourceId: null, expiresAt: null, state: "active" }
+        return { externalChannelId: this.externalId(id), externalResourceId: null, expiresAt: null, state: "active" }
       }),
     renew: null,
     stop: (_context, { id }) =>

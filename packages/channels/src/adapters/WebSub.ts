@@ -34,7 +34,7 @@ const longestUrl = 1_024
 /** The links of a header, by relation: the first of each. */
 const linksIn = (header: string): ReadonlyMap<string, string> => {
   const links = new Map<string, string>()
-  for (const [, href, parameters] of header.matchAll(/<([^<>]*)>([^<,]*(?:"[^"]*"[^<,]*)*)/g)) {
+  for (const [, href, parameters] of header.matchAll(/<([^<>]*)>([^<,"]*(?:"[^"]*"[^<,"]*)*)/g)) {
     const rel = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s",;]+))/i.exec(parameters ?? "")
     for (const relation of (rel?.[1] ?? rel?.[2] ?? "").toLowerCase().split(/\s+/)) {
       if (relation !== "" && !links.has(relation)) links.set(relation, href ?? "")

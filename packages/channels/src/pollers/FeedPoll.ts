@@ -1,11 +1,12 @@
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 import { Effect } from "effect"
 import { answered, invalid, maxPageBytes } from "../adapters/Answers.ts"
 import { feedHeaders } from "../adapters/WebSub.ts"
-import { entryId, entryItem, parsingFeed } from "../FeedDocument.ts"
+import { entryId, entryItem, type FeedDocument, parsingFeed } from "../FeedDocument.ts"
 import { textOf } from "../Foreign.ts"
 import { unchangedSince, validatorsOf } from "./Conditional.ts"
-import { listPoller } from "./Listing.ts"
+import { type Listed, listPoller } from "./Listing.ts"
 
 /** Polls a feed: RSS, Atom or JSON Feed. */
 export const feedPoll = listPoller("feed_poll", false, (context, state) =>
@@ -28,9 +29,16 @@ export const feedPoll = listPoller("feed_poll", false, (context, state) =>
     if (answer.truncated) return yield* invalid(`${what}: it has more than ${maxPageBytes} bytes`, answer.status)
     const feed = yield* inSlices(parsingFeed(answer.body, answer.headers["content-type"] ?? null))
     if (feed === null) return yield* invalid(`${what}: the answer is no RSS, Atom or JSON feed`, answer.status)
-    return {
-      entries: feed.entries.map((entry) => ({ id: entryId(entry), item: () => entryItem(feed, entry) })),
-      state: validatorsOf(answer, url)
-    }
+    return { entries: yield* inSlices(listing(feed)), state: validatorsOf(answer, url) }
   })
 )
+
+/** In steps: an entry without an id is written to find out what identifies it. */
+function* listing(feed: FeedDocument): Resumable<ReadonlyArray<Listed>> {
+  const entries: Array<Listed> = []
+  for (const entry of feed.entries) {
+    entries.push({ id: entryId(entry), item: () => entryItem(feed, entry) })
+    yield
+  }
+  return entries
+}

@@ -50,7 +50,7 @@ export const jsonPoll = listPoller("json_poll", false, (context, state) =>
 function* listing(values: ReadonlyArray<unknown>, idPath: Path): Resumable<ReadonlyArray<Listed>> {
   const entries: Array<Listed> = []
   for (const value of values) {
-    const id = idOf(value, idPath)
+    const id = yield* identifying(value, idPath)
     entries.push({ id, item: () => itemOf(id, value, null) })
     yield
   }
@@ -67,12 +67,13 @@ const itemsIn = (body: unknown, path: string | null): unknown => {
   return Array.isArray(body) ? body : memberOf(body, "items")
 }
 
-/** An item without an id is identified by what it is. */
-const idOf = (value: unknown, path: Path): string => {
+/** An item without an id is identified by what it is. Writing a large one and hashing it are two steps. */
+function* identifying(value: unknown, path: Path): Resumable<string> {
   const id = valueAt(value, path)
-  return typeof id === "string" || isJsonNumber(id)
-    ? itemId("item", String(id))
-    : itemId("item", `sha256:${hash("sha256", JSON.stringify(value))}`)
+  if (typeof id === "string" || isJsonNumber(id)) return itemId("item", String(id))
+  const text = JSON.stringify(value)
+  yield
+  return itemId("item", `sha256:${hash("sha256", text)}`)
 }
 
 const longestSince = 256

@@ -1,5 +1,12 @@
-import { Clock, Effect } from "effect"
-import { type Adapter, type Context, ProviderError, type Subscription } from "@tidegate/channels/Adapter"
+import { Clock, Context, Effect } from "effect"
+import {
+  type Adapter,
+  type Call,
+  type Context as AdapterContext,
+  ProviderError,
+  type Provisioned,
+  type Subscription
+} from "@tidegate/channels/Adapter"
 import { KnownProviders } from "@tidegate/channels/KnownProviders"
 import type { Channel, ChannelSubscription, Failure, Poll, Step } from "@tidegate/channels/machine/Channel"
 import type { SourceProvider } from "@tidegate/channels/SourceProvider"
@@ -7,6 +14,7 @@ import { definitionsOf } from "@tidegate/channels/SourceProviders"
 import { channelUrl, Ingress } from "@tidegate/model/Ingress"
 import type { Outcome } from "@tidegate/storage/channels/ChannelWork"
 import { subscriptionSecrets } from "@tidegate/storage/channels/Subscriptions"
+import { type PermitsByKey, permitsByKey } from "@tidegate/runtime/FairSemaphore"
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import type { SqlError } from "effect/sql"
@@ -19,24 +27,47 @@ export type CallingStep = Extract<Step, { readonly do: "provision" | "renew" | "
 
 /** All requests of one step take no longer. */
 const patience = "60 seconds"
+/** The longest id of a subscription at its provider, in characters. It is stored and shown. */
+const maxExternalId = 1_024
 /** The largest cursor, in characters of JSON. */
 const maxCursor = 64 * 1024
 
+/** Bytes of an answer that any step may read. */
+const usualAnswer = 1_048_576
+/**
+ * Steps that read larger answers, two at a time in this process and one of a team: what ten megabytes become in memory is several
+ * times as large.
+ */
+const LargeAnswers = Context.Reference<PermitsByKey>("@tidegate/entities/Channel/LargeAnswers", {
+  defaultValue: () => permitsByKey({ permits: 2, perKey: 1 })
+})
+
 const failed = (code: Failure["code"] & ProviderError["code"], message: string, permanent: boolean): ProviderError =>
   new ProviderError({ code, message, permanent, status: null, retryAfterMs: null })
+
+const isTooLong = (id: string | null): boolean => id !== null && id.length > maxExternalId
+
+/** What a provider has agreed to. Fails if its ids are too long to be ids. */
+const bounded = (agreed: Provisioned): Effect.Effect<Provisioned, ProviderError> =>
+  isTooLong(agreed.externalChannelId) || isTooLong(agreed.externalResourceId)
+    ? Effect.fail(failed("PROVIDER_ANSWER_INVALID", "The id of the subscription is too long", false))
+    : Effect.succeed(agreed)
 
 /** How a subscription or a poll calls its provider. */
 interface Place {
   readonly provider: SourceProvider
   readonly account_id: string | null
-  readonly inputs: Context["inputs"]
+  readonly inputs: AdapterContext["inputs"]
 }
+
+type ByContext<A> = (context: AdapterContext) => Effect.Effect<A, ProviderError>
 
 /** Who makes the steps of channels in this process. */
 export const makeChannelSteps = Effect.gen(function* () {
   const calls = yield* ProviderCalls
   const ingress = yield* Ingress
   const providers = yield* KnownProviders
+  const large = yield* LargeAnswers
   const providerOf = (key: string | undefined) => providers.find((provider) => provider.key === key)
 
   /** The definition of a provider source; undefined: this version does not know it. */
@@ -51,9 +82,32 @@ export const makeChannelSteps = Effect.gen(function* () {
     return { call: calls.of(owner), baseUrl: yield* calls.baseUrl(owner), inputs, now }
   })
 
+  /** Runs a step with small answers. One that finds a larger answer is run again, with a permit for it. */
+  const bySize = <A>(team_id: string, context: AdapterContext, step: ByContext<A>): Effect.Effect<A, ProviderError> =>
+    Effect.suspend(() => {
+      let isLarge = false
+      const call: Call = (request) => {
+        const { maxAnswerBytes = usualAnswer } = request
+        if (maxAnswerBytes <= usualAnswer) return context.call(request)
+        return Effect.filterOrFail(
+          context.call({ ...request, maxAnswerBytes: usualAnswer }),
+          ({ status, truncated }) => {
+            // Of an error the beginning is enough.
+            const isCut = truncated && status < 400
+            isLarge ||= isCut
+            return !isCut
+          },
+          () => failed("PROVIDER_ANSWER_INVALID", "The answer is large", false)
+        )
+      }
+      return Effect.catch(step({ ...context, call }), (error) =>
+        isLarge ? large.within(team_id)(Effect.suspend(() => step(context))) : Effect.fail(error)
+      )
+    })
+
   /** A step ends in time, and a fault of an adapter is a failure of this step alone. */
-  const within = <A>(step: Effect.Effect<A, ProviderError>): Effect.Effect<A, ProviderError> =>
-    step.pipe(
+  const within = <A>(team_id: string, context: AdapterContext, step: ByContext<A>): Effect.Effect<A, ProviderError> =>
+    bySize(team_id, context, step).pipe(
       Effect.timeoutOrElse({
         duration: patience,
         orElse: () => Effect.fail(failed("PROVIDER_UNREACHABLE", "The provider did not answer in time", false))
@@ -76,7 +130,7 @@ export const makeChannelSteps = Effect.gen(function* () {
     const { provider, trigger } = definition
     const account_id = provider.account === null ? null : (account?.id ?? null)
     const context = yield* contextOf(team_id, { provider, account_id, inputs: settings.inputs })
-    return yield* within(Effect.suspend(() => trigger.poller.poll(context, step.cursor))).pipe(
+    return yield* within(team_id, context, (given) => trigger.poller.poll(given, step.cursor)).pipe(
       Effect.filterOrFail(
         ({ cursor }) => JSON.stringify(cursor).length <= maxCursor,
         () => failed("PROVIDER_ANSWER_INVALID", "The position in the provider's list is too long", true)
@@ -125,11 +179,11 @@ export const makeChannelSteps = Effect.gen(function* () {
       lastMessageNumber: row.last_message_number
     }
     const callback = channelUrl(ingress, secrets.token)
-    const done = Effect.suspend((): Effect.Effect<Outcome, ProviderError> => {
+    const done = (given: AdapterContext): Effect.Effect<Outcome, ProviderError> => {
       if (step.do === "stop")
-        return Effect.as(adapter.stop(context, subscription, callback), { did: "stop", id } as const)
+        return Effect.as(adapter.stop(given, subscription, callback), { did: "stop", id } as const)
       if (step.do === "provision") {
-        return Effect.map(adapter.provision(context, subscription, callback), (agreed) => ({
+        return Effect.map(Effect.flatMap(adapter.provision(given, subscription, callback), bounded), (agreed) => ({
           did: "provision" as const,
           id,
           agreed
@@ -138,14 +192,14 @@ export const makeChannelSteps = Effect.gen(function* () {
       const { expires_at } = row
       return adapter.renew === null
         ? Effect.fail(failed("PROVIDER_REFUSED", "The protocol has no renewal", true))
-        : Effect.map(adapter.renew(context, subscription, callback), (agreed) => ({
+        : Effect.map(Effect.flatMap(adapter.renew(given, subscription, callback), bounded), (agreed) => ({
             did: "renew" as const,
             id,
             expires_at,
             agreed
           }))
-    })
-    return yield* Effect.catch(within(done), (error) => Effect.succeed(fails(error)))
+    }
+    return yield* Effect.catch(within(channel.team_id, context, done), (error) => Effect.succeed(fails(error)))
   })
 
   /** Makes a step, and returns how it ended. */

@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import { type ProviderAnswer, ProviderError, type ProviderRequest } from "@tidegate/channels/Adapter"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
 import { Egress } from "@tidegate/egress/Egress"
-import { decodedBody } from "@tidegate/model/ContentCoding"
+import { decodedApart } from "@tidegate/model/ContentCoding"
 import { loopHeader } from "@tidegate/model/HeaderRules"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { Values } from "@tidegate/model/Message"
@@ -13,6 +13,9 @@ import { Loops } from "../Loops.ts"
 const patienceMs = 30_000
 /** Bytes of an answer that are read: by default, and at most. */
 const answerBytes = { usual: 1_048_576, most: 10 * 1_048_576 }
+/** Bytes of the body of an error that are read. */
+const errorBytes = 65_536
+const nothing = Buffer.alloc(0)
 const maxRedirects = 3
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 /** Request headers that another origin gets after a redirect: no other header can be known to hold no secret. */
@@ -92,10 +95,14 @@ export const makeProviderExchange = Effect.gen(function* () {
         ? refused("PROVIDER_REFUSED", message)
         : passing("PROVIDER_UNREACHABLE", message)
     }
-    const plain = decodedBody(answer.body, answer.headers["content-encoding"], most)
+    const plain = yield* Effect.promise(() => decodedApart(answer.body, answer.headers["content-encoding"], most))
     if (plain === null) return yield* passing("PROVIDER_ANSWER_INVALID", "the answer's content-encoding cannot be read")
-    const read = status >= 400 && echoes !== null ? echoes.bytes(plain, bodyTruncated) : plain
-    return { status, headers: flat(answer.headers), body: read, truncated: bodyTruncated }
+    if (plain === "too large") return { status, headers: flat(answer.headers), body: nothing, truncated: true }
+    if (status < 400) return { status, headers: flat(answer.headers), body: plain, truncated: bodyTruncated }
+    // Of an error the beginning is enough, and to search all of a long one would hold the event loop.
+    const error = plain.subarray(0, errorBytes)
+    const truncated = bodyTruncated || error.length < plain.length
+    return { status, headers: flat(answer.headers), body: echoes?.bytes(error, truncated) ?? error, truncated }
   })
 
   return Effect.fnUntraced(function* (request: Sent): Effect.fn.Return<ProviderAnswer, ProviderError> {

@@ -347,6 +347,7 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("Actor of a c
   it.effect("Large answers are read by two steps at a time and by one of a team, and small ones by any number", () =>
     Effect.gen(function* () {
       const mayEnd = yield* Latch.make()
+      const twoRead = yield* Latch.make()
       let [reading, most] = [0, 0]
       const read: Array<string> = []
       const call: Call = ({ maxAnswerBytes = 0, url }) => {
@@ -359,6 +360,7 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("Actor of a c
         }
         if (!isLarge || answer.truncated) return Effect.succeed(answer)
         most = Math.max(most, ++reading)
+        if (reading === 2) twoRead.openUnsafe()
         return Effect.as(
           Effect.ensuring(
             mayEnd.await,
@@ -397,7 +399,7 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("Actor of a c
       const large = yield* Effect.forEach(["one", "one", "two", "three"], (team) =>
         Effect.forkChild(polled(team, "large"))
       )
-      while (reading < 2) yield* Effect.sleep(1)
+      yield* twoRead.await
       yield* Effect.all(
         ["one", "two", "three"].map((team) => polled(team, "small")),
         { concurrency: "unbounded" }

@@ -29,6 +29,8 @@ const log = Logger.layer([Logger.map(Logger.formatJson, (line) => void logged.pu
 /** The subscriptions that were stopped, and those that the provider does not end. */
 const stops: Array<string> = []
 const stubborn = new Set<string>()
+/** The inputs with which each was ended. */
+const endedWith = new Map<string, unknown>()
 
 const trigger: Trigger = {
   key: "item.changed",
@@ -46,8 +48,9 @@ const trigger: Trigger = {
     targets: () => [],
     provision: () => Effect.die("not here"),
     renew: null,
-    stop: ({ baseUrl, call }, { id }, url) =>
+    stop: ({ baseUrl, call, inputs }, { id }, url) =>
       Effect.gen(function* () {
+        endedWith.set(id, inputs)
         expect(url).toMatch(/^http:\/\/ingress\.test\/channels\/t{43}$/)
         yield* call({ method: "DELETE", url: `${baseUrl}/hooks/${id}`, authorized: true })
         if (stubborn.has(id)) {
@@ -320,6 +323,10 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
       const account = yield* connected()
       const { dueOf, ids } = yield* sourceOf(account.id, 3)
       stubborn.add(ids[1]!)
+      // The source has other inputs by now than the first one was created with.
+      const state = { subscriptions: { [ids[0]!]: { basis: "old" } }, bases: { old: { inputs: { folder: "old" } } } }
+      yield* (yield* SqlClient.SqlClient)`update channels set state = ${JSON.stringify(state)}::json
+        where source_id = (select source_id from channel_subscriptions where id = ${ids[0]!})`
       const { access_token, refresh_token } = provider.oauth.given.at(-1)!
       const revoked = yield* call("DELETE", `/provider-accounts/${account.id}`)
       expect(revoked).toMatchObject({
@@ -327,6 +334,7 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
         body: { id: account.id, status: "disabled", provider_revoked: true, channels_stopped: 2, channels_failed: 1 }
       })
       expect(stops.toSorted()).toEqual([ids[0]!, ids[2]!].toSorted())
+      expect(ids.map((id) => endedWith.get(id))).toEqual([{ folder: "old" }, {}, {}])
       expect(yield* Effect.promise(() => provider.oauth.knows(access_token))).toBe(false)
       const row = yield* rowOf(account.id)
       expect(row).toContain('"credentials":null,"held":null')

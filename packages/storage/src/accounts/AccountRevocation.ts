@@ -1,5 +1,6 @@
 import { Effect, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { forgottenAfterMs } from "@tidegate/channels/machine/Times"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import type { AccountRevoked } from "@tidegate/model/ProviderAccount"
 import { sealedColumn } from "../secrets/SealedColumn.ts"
@@ -68,7 +69,7 @@ export interface LiveSubscription {
   readonly external_resource_id: string | null
   readonly expires_at: Date | null
   readonly last_message_number: number | null
-  /** The inputs of its source. */
+  /** The inputs that it was created with; those of its source if they are not known. */
   readonly inputs: Schema.JsonObject
   /** `token` and `secret`; empty if they cannot be read. */
   readonly secrets: Schema.JsonObject
@@ -84,8 +85,12 @@ export const liveSubscriptionsOf = Effect.fnUntraced(function* (
   const rows = yield* sql<Omit<LiveSubscription, "secrets"> & { readonly secrets: string }>`
     select c.id, c.definition_key, c.target, c.external_channel_id, c.external_resource_id, c.expires_at,
       c.last_message_number::float8 as last_message_number, c.secrets,
-      coalesce(s.config -> 'provider' -> 'inputs', '{}') as inputs
-    from channel_subscriptions c left join sources s on s.id = c.source_id
+      coalesce(
+        (h.state -> 'bases' -> (h.state -> 'subscriptions' -> c.id ->> 'basis') -> 'inputs')::jsonb,
+        s.config -> 'provider' -> 'inputs',
+        '{}'
+      ) as inputs
+    from channel_subscriptions c left join sources s on s.id = c.source_id left join channels h on h.source_id = c.source_id
     where c.team_id = ${team_id} and c.account_id = ${account_id} and c.stopped_at is null
       and c.state in ('requested', 'verifying', 'active', 'superseded')
     order by c.id limit ${maxEnded}`
@@ -93,9 +98,6 @@ export const liveSubscriptionsOf = Effect.fnUntraced(function* (
     Effect.map(sealing.show({ id: row.id, team_id }, row.secrets), (secrets) => ({ ...row, secrets }))
   )
 })
-
-/** How long an ended subscription is listed. */
-const listedMs = 30 * 86_400_000
 
 export const endSubscription = Effect.fnUntraced(function* (
   team_id: string,
@@ -105,7 +107,7 @@ export const endSubscription = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   yield* sql`
     update channel_subscriptions set state = 'stopped', stopped_at = ${now}, stop_at = null,
-      forgotten_at = ${new Date(now.getTime() + listedMs)}
+      forgotten_at = ${new Date(now.getTime() + forgottenAfterMs)}
     where id = ${id} and team_id = ${team_id} and stopped_at is null`
 })
 

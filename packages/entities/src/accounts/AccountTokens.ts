@@ -5,23 +5,14 @@ import { runToEnd } from "@tidegate/runtime/Resumable"
 import { WeighedCache } from "@tidegate/runtime/WeighedCache"
 import { claimAccountTokens, readAccountTokens, storeAccountTokens } from "@tidegate/storage/accounts/AccountTokens"
 import type { AccountRow } from "@tidegate/storage/accounts/ProviderAccounts"
-import type { Database } from "@tidegate/storage/Database"
-import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import type { Credential } from "../tokens/Credential.ts"
 import { makeTokens, type Tokens } from "../tokens/Tokens.ts"
-import type { TokenStore } from "../tokens/TokenStore.ts"
+import { inDatabase } from "../tokens/TokenStore.ts"
 
 /** Accounts whose tokens one process keeps in memory. */
 const maxHeld = 256
 
-const tokenStore: Effect.Effect<TokenStore, never, Database | Secrets> = Effect.map(
-  Effect.context<Database | Secrets>(),
-  (services) => ({
-    read: (owner) => Effect.provideContext(readAccountTokens(owner), services),
-    claim: (owner, claim, forMs) => Effect.provideContext(claimAccountTokens(owner, claim, forMs), services),
-    store: (owner, claim, held) => Effect.provideContext(storeAccountTokens(owner, claim, held), services)
-  })
-)
+const tokenStore = inDatabase({ read: readAccountTokens, claim: claimAccountTokens, store: storeAccountTokens })
 
 /**
  * The tokens of OAuth 2 accounts. They are stored with the account, so every process uses the same ones and only one asks the

@@ -16,6 +16,21 @@ export interface TokenStore {
   readonly store: (owner: TokenOwner, claim: string, held: Held) => Effect.Effect<boolean, SqlError.SqlError>
 }
 
+/** The functions of a store that need services. */
+type Stored<R> = {
+  readonly [Name in keyof TokenStore]: (
+    ...asked: Parameters<TokenStore[Name]>
+  ) => Effect.Effect<Effect.Success<ReturnType<TokenStore[Name]>>, SqlError.SqlError, R>
+}
+
+/** In the database, so that every process has the same tokens. */
+export const inDatabase = <R>({ claim, read, store }: Stored<R>): Effect.Effect<TokenStore, never, R> =>
+  Effect.map(Effect.context<R>(), (services) => ({
+    read: (...asked) => Effect.provideContext(read(...asked), services),
+    claim: (...asked) => Effect.provideContext(claim(...asked), services),
+    store: (...asked) => Effect.provideContext(store(...asked), services)
+  }))
+
 /** In this process alone, and lost with it: for credentials by which any number of tokens may be asked for. */
 export const inMemory = (): TokenStore => {
   let held: unknown = null

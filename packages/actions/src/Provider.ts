@@ -1,5 +1,12 @@
 import type { Json } from "@tidegate/model/Rule"
-import { completed, type Config, type Settings, type SettingsOf, writtenMembers } from "@tidegate/connectors/Settings"
+import {
+  completed,
+  type Config,
+  type Settings,
+  type SettingsOf,
+  settingsSchema,
+  writtenMembers
+} from "@tidegate/connectors/Settings"
 import { type Complaint, decodeAll } from "@tidegate/rules/Decode"
 import type { Action, ActionComplaint } from "@tidegate/workflows/Catalog"
 import type { Step } from "@tidegate/workflows/Definition"
@@ -127,7 +134,7 @@ export const calling = <const S extends Settings>({
   }
   return {
     ...about,
-    input: inputSchema(schema, required),
+    input: inputSchema(inputs),
     action: {
       inputs: names,
       required,
@@ -180,10 +187,8 @@ const settingFaults = ({ config }: Step): ReadonlyArray<ActionComplaint> =>
     ? []
     : [{ code: "STEP_CONFIG_INVALID", field: "config.formatter", message: "is for the formatter's actions" }]
 
-const inputSchema = (schema: Schema.Constraint, required: ReadonlyArray<string>): Schema.JsonObject => {
-  const { definitions, schema: made } = Schema.toJsonSchemaDocument(schema)
-  const $defs = Object.keys(definitions).length === 0 ? {} : { $defs: definitions }
-  const written = JSON.stringify({ ...made, required, additionalProperties: false, ...$defs }, (key, value) =>
+const inputSchema = (inputs: Settings): Schema.JsonObject => {
+  const written = JSON.stringify(settingsSchema(inputs), (key, value) =>
     // What a destination takes from an event, an action takes from the run.
     key === "description" && String(value).startsWith("Placeholders: ") ? undefined : value
   )

@@ -1,19 +1,11 @@
 import { createHash } from "node:crypto"
-import { Schema } from "effect"
-import { writtenMembers } from "@tidegate/connectors/Settings"
+import type { Schema } from "effect"
+import { settingsSchema } from "@tidegate/connectors/Settings"
 import { listed } from "@tidegate/model/Lists"
-import type { AccountKind, SourceProvider, Trigger } from "./SourceProvider.ts"
+import type { AccountKind, SourceProvider } from "./SourceProvider.ts"
 import { type Definition, definitionsOf, pairKeyOf } from "./SourceProviders.ts"
 
 /** The catalog of source providers, made from their rows. */
-
-/** JSON Schema of the inputs of a trigger. */
-const inputSchema = ({ inputs }: Trigger): Schema.JsonObject => {
-  const required = Object.keys(inputs).filter((name) => "needed" in inputs[name]!)
-  const { definitions, schema } = Schema.toJsonSchemaDocument(Schema.Struct(writtenMembers(inputs, {})))
-  const $defs = Object.keys(definitions).length === 0 ? {} : { $defs: definitions }
-  return { ...schema, required, additionalProperties: false, ...$defs } as Schema.JsonObject
-}
 
 const definitionEntry = ({ key, mode, provider, trigger }: Definition): Schema.JsonObject => ({
   key,
@@ -26,7 +18,7 @@ const definitionEntry = ({ key, mode, provider, trigger }: Definition): Schema.J
   version: trigger.version,
   available: true,
   required_scopes: [...trigger.requiredScopes],
-  config_schema: inputSchema(trigger),
+  config_schema: settingsSchema(trigger.inputs),
   output_schema: trigger.output,
   export_path: "body",
   primary_output: trigger.primaryOutput,

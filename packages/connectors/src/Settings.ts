@@ -206,3 +206,11 @@ export const completed = <S extends Settings>(
   })
   return faults.length > 0 ? Result.fail(faults) : Result.succeed(Object.fromEntries(entries) as SettingsOf<S>)
 }
+
+/** JSON Schema of written settings. */
+export const settingsSchema = (settings: Settings): Schema.JsonObject => {
+  const required = Object.keys(settings).filter((name) => "needed" in settings[name]!)
+  const { definitions, schema } = Schema.toJsonSchemaDocument(Schema.Struct(writtenMembers(settings, {})))
+  const $defs = Object.keys(definitions).length === 0 ? {} : { $defs: definitions }
+  return { ...schema, required, additionalProperties: false, ...$defs } as Schema.JsonObject
+}

@@ -1,24 +1,12 @@
 import { Schema } from "effect"
+import { credentialField, JsonSchema, Members, providerMembers } from "./Catalog.ts"
 import * as Characters from "./Characters.ts"
 import { listOf, nothing } from "./Lists.ts"
 
 /** The choices for a workflow's steps, as the API documents them. The list of providers has their values. */
 
-/** An object with at most that many members. */
-const Members = (max: number) =>
-  Schema.JsonObject.annotate({ message: "must be an object" }).check(
-    Schema.isMaxProperties(max, { message: `must have at most ${max} members` })
-  )
-
-const JsonSchema = Members(1_000).annotate({ description: "JSON Schema" })
-
 const CredentialField = Schema.Struct({
-  key: Schema.String,
-  label: Schema.String,
-  type: Schema.Literals(["secret", "text"]),
-  required: Schema.Boolean,
-  placeholder: Schema.NullOr(Schema.String),
-  help: Schema.NullOr(Schema.String),
+  ...credentialField,
   modes: Schema.Array(Schema.String).annotate({ description: "The auth_mode of these credentials" })
 }).annotate({ identifier: "ActionCredentialField" })
 
@@ -62,13 +50,7 @@ const CatalogAction = Schema.Struct({
 }).annotate({ identifier: "CatalogAction" })
 
 const Provider = Schema.Struct({
-  key: Schema.String,
-  name: Schema.String,
-  description: Schema.String,
-  icon_key: Schema.String,
-  manifest_version: Schema.String,
-  config_version: Schema.Int,
-  capabilities: Schema.Array(Schema.String),
+  ...providerMembers,
   auth: Auth,
   actions: Schema.Array(CatalogAction)
 }).annotate({ identifier: "ActionProvider" })

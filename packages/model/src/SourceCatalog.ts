@@ -1,18 +1,11 @@
 import { Schema } from "effect"
+import { credentialField, JsonSchema, Members, providerMembers } from "./Catalog.ts"
 import { listOf, nothing } from "./Lists.ts"
 
 /** The catalog of source providers, as the API documents it. The rows of the providers have its values. */
 
-const Members = Schema.JsonObject.check(Schema.isMaxProperties(1_000))
-const JsonSchema = Members.annotate({ description: "JSON Schema" })
-
 const Field = Schema.Struct({
-  key: Schema.String,
-  label: Schema.String,
-  type: Schema.Literals(["secret", "text"]),
-  required: Schema.Boolean,
-  placeholder: Schema.NullOr(Schema.String),
-  help: Schema.NullOr(Schema.String),
+  ...credentialField,
   modes: Schema.Array(Schema.String)
 }).annotate({ identifier: "SourceCredentialField" })
 
@@ -46,17 +39,11 @@ const Definition = Schema.Struct({
   output_schema: JsonSchema,
   export_path: Schema.String.annotate({ description: "Where a request of the source has the item" }),
   primary_output: Schema.NullOr(Schema.String),
-  sample: Schema.Struct({ inputs: Members, output: Members })
+  sample: Schema.Struct({ inputs: Members(1_000), output: Members(1_000) })
 }).annotate({ identifier: "SourceDefinition" })
 
 const Provider = Schema.Struct({
-  key: Schema.String,
-  name: Schema.String,
-  description: Schema.String,
-  icon_key: Schema.String,
-  manifest_version: Schema.String,
-  config_version: Schema.Int,
-  capabilities: Schema.Array(Schema.String),
+  ...providerMembers,
   auth: Auth,
   definitions: Schema.Array(Definition)
 }).annotate({ identifier: "SourceProvider" })

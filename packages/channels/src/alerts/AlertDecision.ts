@@ -1,3 +1,5 @@
+import { dayMs } from "../machine/Times.ts"
+
 /*
  * Which messages an alert gets, and when the next one is decided. For each alert and transport: `opened` at once, `reminder` after each
  * cooldown while it is active, with a growing gap, and `resolved` once if a message about it was sent.
@@ -43,8 +45,6 @@ export interface Decision {
   /** When the next message is decided (Unix ms); null: there is none. */
   readonly notifyAt: number | null
 }
-
-const dayMs = 86_400_000
 
 /** The time between two messages about an alert (ms): the cooldown, doubled with each message up to a day. */
 export const gapMs = (cooldownMs: number, messages: number): number =>

@@ -1,12 +1,13 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { AlertCode } from "@tidegate/channels/machine/Facts"
+import { dayMs } from "@tidegate/channels/machine/Times"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { channelEvent } from "./ChannelEvents.ts"
 import * as Columns from "../journal/Columns.ts"
 
 /** The time (ms) for which a resolved alert is kept. */
-const keptMs = 90 * 86_400_000
+const keptMs = 90 * dayMs
 
 interface OfSource {
   readonly team_id: string

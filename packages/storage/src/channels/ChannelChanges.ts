@@ -7,14 +7,13 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import type { ProviderSettings } from "@tidegate/model/ProviderSource"
 import { transaction } from "../Transaction.ts"
 import { channelEvent } from "./ChannelEvents.ts"
+import { runsKeptMs } from "./SourceRuns.ts"
 import { needConnected } from "./SourceChannel.ts"
 
 /* What operators request of a channel beside changes of its source. Each request is one transaction that makes the channel due. */
 
 /** Within this time (ms) a repeated retry is the same one. */
 const sameRetryMs = 10_000
-/** The time (ms) for which runs are kept. */
-const runsKeptMs = 30 * 86_400_000
 
 interface SourceRow {
   readonly id: string

@@ -1,10 +1,11 @@
 import { Effect, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { EventKind, Severity } from "@tidegate/channels/machine/Facts"
+import { dayMs } from "@tidegate/channels/machine/Times"
 import { newId, prefixes } from "@tidegate/model/Ids"
 
 /** The time (ms) for which channel events are kept. */
-export const eventsKeptMs = 30 * 86_400_000
+const keptMs = 30 * dayMs
 
 /** Something that happened to a channel. Neither the message nor the details contain a token or a secret. */
 export interface ChannelEvent {
@@ -29,7 +30,7 @@ export const channelEvent = Effect.fnUntraced(function* (
       created_at, expires_at)
     values (${newId(prefixes.channelEvent, now)}, ${event.team_id}, ${event.source_id}, ${event.kind}, ${event.severity},
       ${event.message.slice(0, maxMessage)}, ${event.error_code}, ${event.subscription_id},
-      ${JSON.stringify(event.details)}::json, ${new Date(now)}, ${new Date(now + eventsKeptMs)})`
+      ${JSON.stringify(event.details)}::json, ${new Date(now)}, ${new Date(now + keptMs)})`
 })
 
 /** Messages may quote a provider. */

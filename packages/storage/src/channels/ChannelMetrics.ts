@@ -1,10 +1,11 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Counts } from "@tidegate/channels/machine/Facts"
+import { dayMs } from "@tidegate/channels/machine/Times"
 import * as Columns from "../journal/Columns.ts"
 
 /** The time (ms) for which counts are kept. */
-const keptMs = 90 * 86_400_000
+const keptMs = 90 * dayMs
 
 /**
  * Adds to the counts of the source on the current UTC date. To be called in a transaction, once and as its last statement: other
@@ -30,4 +31,5 @@ export const count = Effect.fnUntraced(function* (
     on conflict (team_id, metric_date, metric, source_id) do update set value = channel_metrics.value + excluded.value`
 })
 
-const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
+/** The UTC date of a time (Unix ms). */
+export const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)

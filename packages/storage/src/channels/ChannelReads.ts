@@ -1,17 +1,21 @@
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import { dayMs } from "@tidegate/channels/machine/Times"
 import { type Definition, definitionsOf, sourceProviders } from "@tidegate/channels/SourceProviders"
 import type { ChannelHistory, ChannelMetrics, ChannelSource, ChannelStatus, SourceRun } from "@tidegate/model/Channel"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { type Listed, listed } from "@tidegate/model/Lists"
 import * as Columns from "../journal/Columns.ts"
 import { cursorAfter, cutToLimit, type PageRequest, positionOf } from "../reads/Paging.ts"
-import { channelsOf, dateOf, dayMs, iso, isoOrNull, type SourceOf } from "./ChannelView.ts"
+import { dateOf } from "./ChannelMetrics.ts"
+import { channelsOf, iso, isoOrNull, type SourceOf } from "./ChannelView.ts"
 
 /* What is read of provider sources, their channels and their runs. */
 
 /** Rows of the list of channels. */
 const maxChannels = 250
+/** Sources that are read at once: a channel may have a hundred subscriptions, and all of 250 would hold the event loop. */
+const readAtOnce = 50
 /** Subscriptions and alert messages that are shown with the events of a channel. */
 const maxShown = 100
 
@@ -37,7 +41,7 @@ const instantSources = Effect.fnUntraced(function* (
   if (after !== undefined) conditions.push(sql`(s.name, s.id) > (${after.name}, ${after.id})`)
   return yield* sql<NamedSource>`
     select s.id, s.team_id, s.name, s.config, s.disabled_at from sources s
-    where ${sql.and(conditions)} order by s.name, s.id limit ${maxChannels}`
+    where ${sql.and(conditions)} order by s.name, s.id limit ${readAtOnce}`
 })
 
 /**
@@ -69,7 +73,7 @@ export const listChannels = Effect.fnUntraced(function* (
         channel
       })
     }
-    if (sources.length < maxChannels) break
+    if (sources.length < readAtOnce) break
     last = sources.at(-1)
   }
   return listed(found.slice(0, maxChannels), null)

@@ -3,19 +3,18 @@ import type { SqlClient, SqlError } from "effect/sql"
 import type { AlertCode } from "@tidegate/channels/machine/Facts"
 import { consecutiveFailures, stateOf } from "@tidegate/channels/machine/State"
 import { statusOf, type SubscriptionLife } from "@tidegate/channels/machine/Status"
-import { renewalAt } from "@tidegate/channels/machine/Times"
+import { dayMs, renewalAt } from "@tidegate/channels/machine/Times"
 import { type Definition, definitionOf, pairOf } from "@tidegate/channels/SourceProviders"
 import type { Channel } from "@tidegate/model/Channel"
 import { type AccountState, accountStateOf, type ProviderSettings } from "@tidegate/model/ProviderSource"
 import * as Columns from "../journal/Columns.ts"
+import { dateOf } from "./ChannelMetrics.ts"
 
 /* How the channels of sources are shown. */
 
 export const iso = (at: Date): string => at.toISOString()
 export const isoOrNull = (at: Date | null): string | null => at?.toISOString() ?? null
 const isoOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
-export const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
-export const dayMs = 86_400_000
 
 /** A source as far as its channel depends on it. */
 export interface SourceOf {

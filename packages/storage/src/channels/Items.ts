@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Item } from "@tidegate/channels/Adapter"
 import type { Mode } from "@tidegate/channels/machine/Facts"
+import { dayMs } from "@tidegate/channels/machine/Times"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { idTime, newId, prefixes } from "@tidegate/model/Ids"
 import { type Replayed, type Routing, storeReplays } from "../bulk/Replays.ts"
@@ -18,7 +19,7 @@ import { query } from "../Transaction.ts"
  */
 
 /** The time (ms) for which an item is remembered, to recognise the same one. */
-export const rememberedMs = 30 * 86_400_000
+const rememberedMs = 30 * dayMs
 
 /** Where items have come from. */
 export interface ItemOrigin {
@@ -65,7 +66,7 @@ export const storeItems = Effect.fnUntraced(function* (
 const atOnce = 100
 const bytesAtOnce = 2 * 1024 * 1024
 /** The partition of an older id (ms) may be gone: the item has waited while its source was disabled. Its request gets a new id. */
-const oldMs = 86_400_000
+const oldMs = dayMs
 
 interface WaitingItem {
   readonly key: Uint8Array

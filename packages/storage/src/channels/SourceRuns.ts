@@ -1,11 +1,12 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { RunReason } from "@tidegate/channels/machine/Facts"
+import { dayMs } from "@tidegate/channels/machine/Times"
 
 /** The time (ms) for which runs are kept. */
-const keptMs = 30 * 86_400_000
+export const runsKeptMs = 30 * dayMs
 /** The same for scheduled runs that found nothing: a source may have one every minute. */
-const quietKeptMs = 3 * 86_400_000
+const quietKeptMs = 3 * dayMs
 
 /** A run: the polls from the first page to the last one. */
 export interface SourceRun {
@@ -34,7 +35,7 @@ export const saveRun = Effect.fnUntraced(function* (
     insert into source_runs (id, team_id, source_id, status, reason, items_found, items_new, error_code, scheduled_at, started_at,
       finished_at, expires_at)
     values (${id}, ${team_id}, ${source_id}, ${status}, ${reason}, ${items_found}, ${items_new}, ${error_code}, ${started},
-      ${started}, ${finished}, ${new Date(started_at + (isQuiet ? quietKeptMs : keptMs))})
+      ${started}, ${finished}, ${new Date(started_at + (isQuiet ? quietKeptMs : runsKeptMs))})
     on conflict (id) do update set status = excluded.status, items_found = excluded.items_found, items_new = excluded.items_new,
       error_code = excluded.error_code, started_at = excluded.started_at, finished_at = excluded.finished_at,
       expires_at = excluded.expires_at`

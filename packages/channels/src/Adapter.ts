@@ -77,6 +77,9 @@ export interface Context {
   readonly now: number
 }
 
+/** Targets of one source: each is a subscription at the provider. */
+export const maxTargets = 50
+
 /** What one subscription watches: one folder, one repository, one topic. */
 export interface Target {
   /** Unique in its source, and stable: at most 512 characters, for example `calendar:primary`. */

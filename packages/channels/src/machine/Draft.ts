@@ -1,13 +1,11 @@
 import { hash } from "node:crypto"
+import { maxTargets } from "../Adapter.ts"
 import type { AlertCode, EventKind, MetricName, Severity } from "./Facts.ts"
 import type { Changes, Channel, ChannelSubscription, Failure, Noted, RunChange, SubscriptionStage } from "./Channel.ts"
 import { type Failures, noFailures, type State, type SubscriptionState } from "./State.ts"
 import { backoff, forgottenAfterMs, nextOnGrid } from "./Times.ts"
 
 const liveStages: ReadonlySet<SubscriptionStage> = new Set(["requested", "verifying", "active"])
-
-/** The largest number of subscriptions that the inputs of a source may ask for. */
-const maxTargets = 50
 
 /** One more failure. */
 export const failedAgain = (before: Failures, error: Failure, now: number): Failures => ({

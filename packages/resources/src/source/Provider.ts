@@ -1,5 +1,6 @@
 import { Result, Schema } from "effect"
 import { completed, writtenMembers } from "@tidegate/connectors/Settings"
+import { maxTargets } from "@tidegate/channels/Adapter"
 import type { SourceProvider, Trigger } from "@tidegate/channels/SourceProvider"
 import { type Definition, definitionsOf, sourceProviderOf, sourceProviders } from "@tidegate/channels/SourceProviders"
 import { didYouMean } from "@tidegate/model/NearestName"
@@ -9,9 +10,6 @@ import { every, fieldError, type FieldErrors, isObject, judgeBody, type Members 
 import { optional, text } from "../Members.ts"
 
 /** `config.provider`: how a source of type PROVIDER gets its items, as it is written, and what it results in. */
-
-/** Targets of one source: each is a subscription at the provider. */
-export const maxTargets = 50
 
 const maxFaults = 20
 

@@ -96,9 +96,9 @@ export const startPipeline = Effect.fnUntraced(function* (plan: Plan, name: stri
   const { bench } = plan
   const databaseUrl = yield* bench.postgres.database(name)
   const worker = yield* Worker.start<PipelineCommands>("./Pipeline.ts", plan.execArgv(name))
-  const lane = `/${name}`
-  const { url } = yield* worker.call("start", { databaseUrl, targetUrl: `${bench.targetOrigin}${lane}` })
-  return { pid: worker.pid, database: name, url, lanes: [lane] } satisfies Subject
+  const targetPath = `/${name}`
+  const { url } = yield* worker.call("start", { databaseUrl, targetUrl: `${bench.targetOrigin}${targetPath}` })
+  return { pid: worker.pid, database: name, url, targetPaths: [targetPath] } satisfies Subject
 })
 
 export const startGateway = Effect.fnUntraced(function* (plan: Plan, name: string) {
@@ -125,10 +125,10 @@ export const gatewayWith = Effect.fnUntraced(function* (
   source: object = {}
 ) {
   const gateway = yield* startGateway(plan, name)
-  const lanes = Array.from({ length: connections }, (_, index) => `/${name}-${index}`)
-  const destinations = lanes.map((lane) => ({ url: `${plan.bench.targetOrigin}${lane}` }))
+  const targetPaths = Array.from({ length: connections }, (_, index) => `/${name}-${index}`)
+  const destinations = targetPaths.map((targetPath) => ({ url: `${plan.bench.targetOrigin}${targetPath}` }))
   const url = yield* gateway.route({ name, destinations, rules, source })
-  return { pid: gateway.pid, database: name, url, lanes } satisfies Subject
+  return { pid: gateway.pid, database: name, url, targetPaths } satisfies Subject
 })
 
 const summary = (what: string, found: Measurement): string =>

@@ -23,12 +23,12 @@ export interface Bench {
   readonly nextRun: () => number
 }
 
-/** The measured system: a relay that delivers each event posted to `url` to every target path in `lanes`. */
+/** The measured system: a relay that delivers each event posted to `url` to every target path in `targetPaths`. */
 export interface Subject {
   readonly pid: number
   readonly database: string
   readonly url: string
-  readonly lanes: ReadonlyArray<string>
+  readonly targetPaths: ReadonlyArray<string>
   /** The other processes of the subject, if it has several. Their CPU and memory are added to its own. */
   readonly others?: ReadonlyArray<number>
   /** The other addresses, if requests go to several in turn. */
@@ -107,7 +107,7 @@ const sendAndDrain = Effect.fnUntraced(function* (
   const sent = yield* send(run)
   const arrived = yield* bench.target.call("drained", {
     run,
-    lanes: subject.lanes,
+    targetPaths: subject.targetPaths,
     count: sent.acknowledged,
     stallMillis: STALL_MILLIS,
     limitMillis: LIMIT_MILLIS
@@ -155,8 +155,8 @@ const measure = Effect.fnUntraced(function* (
     perSecond: (arrived.delivered / (arrived.lastAt - sent.startedAt)) * 1_000_000,
     acknowledged: sent.acknowledged,
     delivered: arrived.delivered,
-    missing: subject.lanes.reduce(
-      (sum, lane) => sum + Math.max(0, sent.acknowledged - (arrived.distinct[lane] ?? 0)),
+    missing: subject.targetPaths.reduce(
+      (sum, targetPath) => sum + Math.max(0, sent.acknowledged - (arrived.distinct[targetPath] ?? 0)),
       0
     ),
     duplicates: arrived.duplicates,

@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: compares the gateway with the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, workflows, waiting-runs, flooded-source, channels, formatter, memory, or pipeline (the bare pipeline compared with itself)
+ *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, workflows, waiting-runs, flooded-source, channels, formatter, memory, or pipeline (the bare pipeline compared with itself)
  *   --only queries      the time of counts, series and lists over more and more records; --records <n,…>: the numbers of records
  *   --only rows         one row for each kind of work that events can require: rate, latency, CPU, memory
  *   --row <text>        only rows whose name contains this text
@@ -34,7 +34,7 @@ import { connectors } from "./Connectors.ts"
 import { control } from "./Control.ts"
 import { floodedSource } from "./FloodedSource.ts"
 import { formatter } from "./Formatter.ts"
-import { frontDoors } from "./FrontDoors.ts"
+import { ingressModes } from "./IngressModes.ts"
 import { memory } from "./Memory.ts"
 import { processes } from "./Processes.ts"
 import { queries } from "./Queries.ts"
@@ -55,7 +55,7 @@ const scenarios = {
   throughput: Scenarios.throughput,
   "fan-out": Scenarios.fanOut,
   backlog: Scenarios.backlog,
-  "front-doors": frontDoors,
+  ingress: ingressModes,
   "slow-targets": slowTargets,
   memory,
   processes,
@@ -122,7 +122,7 @@ const readOptions = () => {
       ? [only]
       : values.profile
         ? ["throughput"]
-        : ["throughput", "fan-out", "backlog", "front-doors", "slow-targets", "control"]
+        : ["throughput", "fan-out", "backlog", "ingress", "slow-targets", "control"]
   const gateway = resolve(values.gateway)
   const before = resolve(values.before ?? gateway)
   const missing = names.includes("pipeline") ? undefined : [gateway, before].find((entry) => !existsSync(entry))

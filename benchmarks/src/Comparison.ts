@@ -28,6 +28,8 @@ export interface Settings {
   readonly processes: ReadonlyArray<number>
   /** The numbers of records over which the scenario `queries` measures, one after the other. */
   readonly records: ReadonlyArray<number>
+  /** Whether senders open a connection for each request. */
+  readonly newConnections: boolean
 }
 
 /** About nine minutes. */
@@ -41,7 +43,8 @@ export const fullSettings: Settings = {
   backlog: 500_000,
   backlogFill: 200,
   processes: [2, 4, 8],
-  records: [100_000, 1_000_000, 5_000_000]
+  records: [100_000, 1_000_000, 5_000_000],
+  newConnections: false
 }
 
 /** Only checks that everything runs; the figures mean little. */
@@ -147,7 +150,7 @@ export const alternate = Effect.fnUntraced(function* (
   loads: ReadonlyArray<Load>
 ) {
   const { bench, settings, progress } = plan
-  const { leadIn, offered, perSecond, saturated } = settings
+  const { leadIn, newConnections, offered, perSecond, saturated } = settings
   const sides = (): Record<keyof Sides, Array<Measurement>> => ({ reference: [], gateway: [] })
   const measured: Record<Load, ReturnType<typeof sides>> = { offered: sides(), saturated: sides() }
   for (let round = 0; round < settings.rounds; round++) {
@@ -155,8 +158,8 @@ export const alternate = Effect.fnUntraced(function* (
     for (const load of loads) {
       for (const side of order) {
         const found = yield* load === "offered"
-          ? offer(bench, subjects[side], { leadIn, seconds: offered, perSecond })
-          : saturate(bench, subjects[side], { leadIn, seconds: saturated })
+          ? offer(bench, subjects[side], { leadIn, seconds: offered, perSecond, newConnections })
+          : saturate(bench, subjects[side], { leadIn, seconds: saturated, newConnections })
         measured[load][side].push(found)
         yield* progress(summary(`${subjects[side].database} ${load}`, found))
       }

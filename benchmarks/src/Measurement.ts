@@ -84,6 +84,8 @@ export interface Phase {
   readonly inFlight?: number
   /** The number of customers, if the events of one customer are to be sent one after the other. */
   readonly customers?: number
+  /** Whether each request is sent on a connection of its own. */
+  readonly newConnections?: boolean
 }
 
 /** Default for the requests in flight at saturation. */
@@ -183,6 +185,11 @@ const measure = Effect.fnUntraced(function* (
   }
 })
 
+const sendersOf = ({ customers, newConnections }: Phase) => ({
+  ...(customers !== undefined && { customers }),
+  ...(newConnections !== undefined && { newConnections })
+})
+
 /**
  * Saturation: a closed loop with 100 requests in flight sends for `seconds`, as fast as requests are acknowledged. The rate is
  * measured from the first send to the last delivery, so the time to deliver a backlog counts.
@@ -194,7 +201,7 @@ export const saturate = (bench: Bench, subject: Subject, phase: Phase) =>
       run,
       inFlight: phase.inFlight ?? IN_FLIGHT,
       seconds,
-      ...(phase.customers !== undefined && { customers: phase.customers })
+      ...sendersOf(phase)
     })
   )
 
@@ -207,7 +214,7 @@ export const offer = (bench: Bench, subject: Subject, phase: Phase & { readonly 
       perSecond: phase.perSecond,
       seconds,
       connections: IN_FLIGHT,
-      ...(phase.customers !== undefined && { customers: phase.customers })
+      ...sendersOf(phase)
     })
   )
 

@@ -8,6 +8,7 @@
  *   --before <file>     compares the gateway with another version: the module of that version; alone, or with --only rows or control
  *   --processes <n,…>   the numbers of gateway processes that the scenario processes compares with one (default: 2,4,8)
  *   --rounds <n>        the number of rounds of the selected scenarios
+ *   --new-connections   senders open a connection for each request (throughput, versions, fan-out, pipeline)
  *   --quick             short phases, to check that everything runs; the verdicts then mean nothing
  *   --gateway <file>    the module to run as the gateway
  *   --telemetry         the gateway sends traces of every request to a collector, and its metrics are scraped
@@ -99,6 +100,7 @@ const readOptions = () => {
       rounds: { type: "string" },
       processes: { type: "string" },
       records: { type: "string" },
+      "new-connections": { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
       profile: { type: "boolean", default: false },
       telemetry: { type: "boolean", default: false },
@@ -152,6 +154,7 @@ const readOptions = () => {
     row: values.row,
     settings: {
       ...settings,
+      newConnections: values["new-connections"],
       ...(only === "rows" && { rounds: Math.min(ROUNDS_OF_ROWS, settings.rounds) }),
       ...(rounds !== undefined && { rounds }),
       ...(several !== undefined && { processes: several }),

@@ -52,7 +52,8 @@ const settings: Settings = {
   backlog: 50,
   backlogFill: 5,
   processes: [2],
-  records: []
+  records: [],
+  newConnections: false
 }
 
 describe.runIf(process.platform === "linux")("Benchmark scenarios with a PostgreSQL server", () => {

@@ -152,7 +152,8 @@ const route = (
   const pending: Array<RoutingJob> = []
   let cliEvents = 0
   const input = requestInput(request, body)
-  let isParsed = body.length <= smallBody
+  /** Null once the body needs no parsing in steps. */
+  let parsing = body.length <= smallBody ? null : input.parsing()
   let next = 0
   let startedAt = 0
   let filtering = 0
@@ -168,9 +169,9 @@ const route = (
           if (isBudgetSpent()) return unfinished
           startedAt = performance.now()
         }
-        if (!isParsed && (filter?.looksAtBody === true || ordering?.looksAtBody === true)) {
-          input.body()
-          isParsed = true
+        const looksAtBody = filter?.looksAtBody === true || ordering?.looksAtBody === true
+        while (looksAtBody && parsing !== null) {
+          if (parsing.next().done === true) parsing = null
           if (isLong()) return unfinished
         }
       }

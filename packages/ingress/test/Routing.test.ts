@@ -370,6 +370,21 @@ describe("Long routing decision", () => {
     expect([decision.record.events.length, decision.record.ignored.length]).toEqual([66, 34])
   })
 
+  it("Long routing decision parses a body of many long numbers in steps, once for all connections", () => {
+    const numbers = Array.from({ length: 20_000 }, (_, i) => `${i}.${"1234567890".repeat(3)}`)
+    const body = Buffer.from(`[${numbers.join(",")}]`)
+    const about = request({ body, bodySize: body.length })
+    const first: Rule = { type: "filter", body: { 0: { $exist: true } } }
+    const by = (count: number) =>
+      snapshot({ routes: Array.from({ length: count }, (_, i) => route(`web_${i}`, [first])) })
+    const one = inSlices(by(1), about, 1)
+    // A step reads 2,000 numbers.
+    expect(one.left).toBeGreaterThan(5)
+    const many = inSlices(by(20), about, 1)
+    expect(many.left).toBeLessThan(one.left + 25)
+    expect(many.decision.record.events.length + many.decision.record.ignored.length).toBe(20)
+  })
+
   it("Long routing decision pauses between connections and routes each of them once", () => {
     // Each of these patterns takes some milliseconds on this text.
     const text: Rule = { type: "filter", body: { text: { $regex: "([a-z]+){3}[0-9]" } } }

@@ -7,6 +7,8 @@ import type { FilterInput } from "./Filter.ts"
 /** The request as rules read it. */
 export interface RequestInput extends FilterInput {
   readonly method: string
+  /** Parses the body in steps, for a body that may be large; afterwards `body` returns it at once. */
+  readonly parsing: () => Resumable<void>
 }
 
 /** The request as rules read it; body and query are parsed on first use. */
@@ -20,7 +22,10 @@ export const requestInput = (request: MessageHead, body: Uint8Array): RequestInp
     get query() {
       return (parsedQuery ??= parseQuery(request.query))
     },
-    body: () => (parsedBody ??= { value: parseBody(request.headers, body) }).value
+    body: () => (parsedBody ??= { value: parseBody(request.headers, body) }).value,
+    *parsing() {
+      parsedBody ??= { value: yield* parsingBody(request.headers, body) }
+    }
   }
 }
 

@@ -10,13 +10,16 @@ import { growing } from "../src/Tables.ts"
 import { fill, hotStatements, world } from "./HotStatements.ts"
 import { planned } from "./Planned.ts"
 
-/** Rows and index entries that tables of the event path have been read for, by this database so far. */
+/**
+ * Rows and index entries that tables of the event path have been read for, by this database so far. A connection reports its counts
+ * once a second, and when it has been idle for ten, so each one is asked to report now.
+ */
 const reads = Effect.gen(function* () {
-  for (const client of [yield* Database.HotSql, yield* Database.JournalSql]) {
+  const sql = yield* SqlClient.SqlClient
+  for (const client of [sql, yield* Database.HotSql, yield* Database.JournalSql]) {
     yield* client.unsafe("select pg_stat_force_next_flush()")
     yield* client.unsafe("select 1")
   }
-  const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ count: number }>`
     select ((select coalesce(sum(seq_tup_read), 0) from pg_stat_user_tables) +
       (select coalesce(sum(idx_tup_read), 0) from pg_stat_user_indexes))::int4 as count`

@@ -425,7 +425,11 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
 /** A migrated database on which each pool is one connection, so that a plan is made once. */
 export const world = Layer.effectDiscard(migrate).pipe(
   Layer.provideMerge(
-    Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url, hotConnections: 1, journalConnections: 1 })))
+    Layer.unwrap(
+      Effect.map(freshDatabase, (url) =>
+        Database.layer({ url, connections: 1, hotConnections: 1, journalConnections: 1 })
+      )
+    )
   ),
   Layer.provideMerge(Secrets.layer({ keys: Result.getOrThrow(parseSecretKeys("ab".repeat(32))) }))
 )

@@ -2,6 +2,7 @@ import { Cause, Clock, Effect, Result } from "effect"
 import { derivedId, prefixes, sibling } from "@tidegate/model/Ids"
 import { yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
 import type { Deduplication } from "@tidegate/rules/Deduplication"
+import type { FilterInput } from "@tidegate/rules/Filter"
 import type { SlowRules } from "@tidegate/rules/RuleSet"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
 import type { DecidedJob, Fate } from "@tidegate/storage/journal/RoutingRecord"
@@ -70,7 +71,7 @@ const decide = Effect.fnUntraced(function* (
   const { id } = request
   // The ignored event and the execution have the same id with another prefix.
   const eventId = derivedId(prefixes.event, id, connectionId)
-  let { input } = request
+  let input: FilterInput = request.input
   let outcome: Omit<DecidedJob, "requestId" | "counted" | "fate"> = nothing
   if (slow.transform !== null) {
     if (transformation === null) return null

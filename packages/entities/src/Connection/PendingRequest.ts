@@ -1,8 +1,7 @@
 import { Effect } from "effect"
-import { laterTurn, yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
+import { inSlices, laterTurn } from "@tidegate/runtime/EventLoopBudget"
 import { type MessageHead, storedHeaders } from "@tidegate/model/Message"
-import type { FilterInput } from "@tidegate/rules/Filter"
-import { requestInput } from "@tidegate/rules/RequestInput"
+import { requestInput, type RequestInput } from "@tidegate/rules/RequestInput"
 import type { RequestRecord } from "@tidegate/storage/journal/RequestRecord"
 import type { RoutingJobRow } from "@tidegate/storage/delivery/RoutingJobs"
 
@@ -26,7 +25,7 @@ export interface PendingRequest {
   /** Whether its connection had an ordering key when the request was received: then settlements keep the order. */
   readonly inOrder: boolean
   readonly received: MessageHead
-  readonly input: FilterInput
+  readonly input: RequestInput
 }
 
 const noBody = new Uint8Array(0)
@@ -57,7 +56,7 @@ export const storedRequest = (row: RoutingJobRow): PendingRequest => {
  * Builds a request that has just been committed, for a connection without an ordering key. `received` and `input` are as ingress
  * has parsed them.
  */
-export const newRequest = (record: RequestRecord, received: MessageHead, input: FilterInput): PendingRequest => ({
+export const newRequest = (record: RequestRecord, received: MessageHead, input: RequestInput): PendingRequest => ({
   id: record.id,
   teamId: record.teamId,
   sourceId: record.sourceId,
@@ -89,9 +88,5 @@ export const parseLarge = ({ body, input }: PendingRequest): Effect.Effect<void>
     ? Effect.void
     : Effect.andThen(
         laterTurn,
-        Effect.suspend(() => {
-          const since = performance.now()
-          input.body()
-          return yieldIfSpent(since)
-        })
+        Effect.suspend(() => inSlices(input.parsing()))
       )

@@ -1,4 +1,5 @@
 import { isBudgetSpent } from "@tidegate/runtime/EventLoopBudget"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 import type { ProxyExchanges } from "@tidegate/storage/delivery/ProxyExchanges"
 import { withoutOwn } from "@tidegate/verification/PresentedSecrets"
 import type { Bodies } from "../Bodies.ts"
@@ -36,17 +37,18 @@ export class Answers {
     this.#upstream = needs.upstream
   }
 
-  /** A custom response may have to parse and search the body: two steps, each within the event-loop budget. */
-  send(exchange: Exchange, snapshot: SourceSnapshot, decision: Decision): void {
+  /** A custom response may have to parse and search the body: steps, each within the event-loop budget. `parsing`: those not done yet. */
+  send(exchange: Exchange, snapshot: SourceSnapshot, decision: Decision, parsing?: Resumable<void>): void {
     const isPlain = snapshot.reply.customResponse === null || snapshot.proxy !== null
     if (isPlain || decision.rejection !== null || decision.handshake !== null) {
       return this.#send(exchange, snapshot, decision)
     }
-    const later = (): void => this.#steps.defer(exchange, () => this.send(exchange, snapshot, decision))
+    const steps = parsing ?? decision.input().parsing()
+    const later = (): void => this.#steps.defer(exchange, () => this.send(exchange, snapshot, decision, steps))
     if (isBudgetSpent()) return later()
     const since = performance.now()
     if (exchange.request.bodySize > largeForATurn) {
-      decision.input().body()
+      while (steps.next().done !== true) if (isBudgetSpent(since)) return later()
       if (isBudgetSpent(since)) return later()
     }
     this.#send(exchange, snapshot, decision)

@@ -40,11 +40,11 @@ const gatewayOf = Effect.fnUntraced(function* (plan: Plan, name: string, count: 
       rules: []
     })
   )
-  const doors = [first, ...others]
+  const processes = [first, ...others]
   const taking = (number: number): Subject => {
     // Each source is used through each process, so that no source belongs to one process.
     const [url = "", ...otherUrls] = urls.flatMap((url) =>
-      doors.slice(0, number).map(({ origin }) => `${origin}${new URL(url).pathname}`)
+      processes.slice(0, number).map(({ origin }) => `${origin}${new URL(url).pathname}`)
     )
     return {
       pid: first.pid,
@@ -57,7 +57,7 @@ const gatewayOf = Effect.fnUntraced(function* (plan: Plan, name: string, count: 
   }
   /** Messages that its processes have sent to each other so far. */
   const messages = Effect.map(
-    Effect.forEach(doors, ({ counted }) => counted("tidegate_cluster_messages_total", `direction="sent"`)),
+    Effect.forEach(processes, ({ counted }) => counted("tidegate_cluster_messages_total", `direction="sent"`)),
     (each) => each.reduce((all, sent) => all + sent, 0)
   )
   return { messages, one: taking(1), all: taking(count) }
@@ -108,8 +108,8 @@ export const processes = Effect.fnUntraced(function* (plan: Plan) {
 
   for (const count of settings.processes) {
     const one = loads()
-    const oneDoor = loads()
-    const allDoors = loads()
+    const oneIngress = loads()
+    const allIngress = loads()
     yield* Effect.scoped(
       Effect.gen(function* () {
         const reference = yield* gatewayOf(plan, `one_beside_${count}`, 1)
@@ -120,27 +120,27 @@ export const processes = Effect.fnUntraced(function* (plan: Plan) {
         yield* warmUp({ ...plan, settings: { ...settings, warmUp: settings.warmUp * 3 * count } }, several.all)
         for (let round = 0; round < rounds; round++) {
           yield* load(one, "1 process", reference, reference.one)
-          yield* load(oneDoor, `${count} processes, one door`, several, several.one)
-          yield* load(allDoors, `${count} processes, all doors`, several, several.all)
+          yield* load(oneIngress, `${count} processes, one ingress`, several, several.one)
+          yield* load(allIngress, `${count} processes, every ingress`, several, several.all)
         }
       })
     )
-    for (const [doors, found] of [
-      ["one door", oneDoor],
-      ["all doors", allDoors]
+    for (const [used, found] of [
+      ["one ingress", oneIngress],
+      ["every ingress", allIngress]
     ] as const) {
       for (const [kind, at] of [
         ["saturated", `${senders} senders`],
         ["offered", `${perSecond} events/s`]
       ] as const) {
-        const scenario = `${count} processes, ${doors}, ${sources} destinations, ${at}; reference: one process`
+        const scenario = `${count} processes, ${used}, ${sources} destinations, ${at}; reference: one process`
         rows.push(...figures(beside(scenario, { reference: one[kind], gateway: found[kind] }), count <= 4))
       }
-      rows.push(...faults(`Faults of ${count} processes, ${doors}`, [...found.offered, ...found.saturated]))
+      rows.push(...faults(`Faults of ${count} processes, ${used}`, [...found.offered, ...found.saturated]))
     }
     for (const kind of ["offered", "saturated"] as const) {
       sides.reference[kind].push(...one[kind])
-      sides.gateway[kind].push(...oneDoor[kind], ...allDoors[kind])
+      sides.gateway[kind].push(...oneIngress[kind], ...allIngress[kind])
     }
   }
   return {

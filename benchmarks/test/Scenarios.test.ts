@@ -141,10 +141,10 @@ describe.runIf(process.platform === "linux")("Benchmark scenarios with a Postgre
         expect(versions.measured.saturated.reference.length).toBe(1)
         expect(versions.measured.offered.reference.every((one) => one.delivered > 0 && one.missing === 0)).toBe(true)
 
-        const doors = yield* ingressModes(plan)
-        expect(doors.measured.offered.gateway.length).toBe(4)
-        expect(doors.measured.offered.gateway.every((one) => one.delivered > 0 && one.missing === 0)).toBe(true)
-        expect(doors.rows.filter((row) => row.measure === "CPU per event beyond one without").length).toBe(8)
+        const modes = yield* ingressModes(plan)
+        expect(modes.measured.offered.gateway.length).toBe(4)
+        expect(modes.measured.offered.gateway.every((one) => one.delivered > 0 && one.missing === 0)).toBe(true)
+        expect(modes.rows.filter((row) => row.measure === "CPU per event beyond one without").length).toBe(8)
 
         const slow = yield* slowTargets(plan)
         expect(slow.measured.offered.gateway.length).toBe(3)

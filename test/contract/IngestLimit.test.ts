@@ -66,7 +66,7 @@ describe("Source with a rate limit", () => {
       rejected_24h_count: 0,
       rate_limit: 20,
       rate_limit_period: "hour",
-      period: { leased: 20, remaining: 0, doors: 1 }
+      period: { leased: 20, remaining: 0, processes: 1 }
     })
     const left = Date.parse(health.period!.ends_at) - Date.now()
     expect(left).toBeGreaterThan(3_000_000)

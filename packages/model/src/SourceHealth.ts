@@ -18,7 +18,7 @@ export const SourceHealth = Schema.Struct({
   }),
   rate_limit_period: Schema.NullOr(RatePeriod),
   period: Schema.NullOr(
-    Schema.Struct({ leased: Schema.Int, remaining: Schema.Int, doors: Schema.Int, ends_at: Timestamp })
+    Schema.Struct({ leased: Schema.Int, remaining: Schema.Int, processes: Schema.Int, ends_at: Timestamp })
   )
 }).annotate({
   identifier: "SourceHealth",

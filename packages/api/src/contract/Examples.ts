@@ -460,7 +460,7 @@ export const sourceHealth = {
   last_request_at: at,
   rate_limit: 100,
   rate_limit_period: "minute",
-  period: { leased: 100, remaining: 0, doors: 1, ends_at: "2026-01-01T00:00:20.000Z" }
+  period: { leased: 100, remaining: 0, processes: 1, ends_at: "2026-01-01T00:00:20.000Z" }
 } as const
 
 const user = { id: ids.user, email: "ada@example.com", name: "Ada", picture_url: null } as const

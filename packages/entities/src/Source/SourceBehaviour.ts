@@ -57,7 +57,7 @@ export const layer = SourceEntity.toLayer(
             : {
                 leased: current.leased,
                 remaining: Math.max(0, limit - current.leased),
-                doors: current.processes,
+                processes: current.processes,
                 ends_at: new Date(now + current.remainingMs).toISOString()
               }
       } satisfies SourceHealth

@@ -169,10 +169,11 @@ const route = (
           if (isBudgetSpent()) return unfinished
           startedAt = performance.now()
         }
-        const looksAtBody = filter?.looksAtBody === true || ordering?.looksAtBody === true
-        while (looksAtBody && parsing !== null) {
-          if (parsing.next().done === true) parsing = null
-          if (isLong()) return unfinished
+        if (filter?.looksAtBody === true || ordering?.looksAtBody === true) {
+          while (parsing !== null) {
+            if (parsing.next().done === true) parsing = null
+            if (isLong()) return unfinished
+          }
         }
       }
       const orderingKey = ordering === null ? null : ordering.of(input)

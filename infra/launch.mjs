@@ -3,7 +3,7 @@
  * [arguments]`.
  *
  * This file runs with any Node from version 20. It installs missing dependencies, and runs the command with the Node version that
- * the project needs. That version is one of the dependencies and needs no install script. Nothing has to be built.
+ * the project needs. That version is one of the dependencies and needs no install script. Only the dashboard is built, in less than a second.
  */
 import { spawnSync } from "node:child_process"
 import { delimiter, dirname, join } from "node:path"
@@ -21,12 +21,13 @@ const [name, ...rest] = process.argv.slice(2)
 const check = [
   ["node_modules/oxfmt/bin/oxfmt", "--check"],
   ["node_modules/oxlint/bin/oxlint", "--type-aware", "--deny-warnings"],
-  ["node_modules/typescript/bin/tsc", "-p", "."]
+  ["node_modules/typescript/bin/tsc", "-p", "."],
+  ["node_modules/typescript/bin/tsc", "-p", "apps/dashboard"]
 ]
 
 /** What each name runs: programs with their arguments, one after the other, even if an earlier one fails. */
 const targets = {
-  start: [["apps/gateway/src/main.ts", ...rest]],
+  start: [["apps/dashboard/build.mjs"], ["apps/gateway/src/main.ts", ...rest]],
   admin: [["apps/gateway/src/admin.ts", ...rest]],
   tidegate: [["apps/cli/src/main.ts", ...rest]],
   pack: [["apps/cli/pack.mjs", ...rest]],

@@ -123,6 +123,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "runtime",
     "model"
   ],
+  "apps/dashboard": ["client"],
   "apps/cli": ["redaction", "verification", "rules", "client", "json", "model"],
   "apps/gateway": [
     "api",

@@ -106,9 +106,9 @@ describe("API page", () => {
     }
   })
 
-  it("The path / redirects browsers to the API page and lists the addresses for programs", async ({ get }) => {
+  it("The path / redirects browsers to the dashboard and lists the addresses for programs", async ({ get }) => {
     const browser = await get("/", { accept: "text/html,application/xhtml+xml,*/*;q=0.8" })
-    expect([browser.status, browser.headers.get("location")]).toEqual([302, "docs"])
+    expect([browser.status, browser.headers.get("location")]).toEqual([302, "dashboard/"])
     expect(await (await get("/", { accept: "*/*" })).json()).toMatchObject({ docs: "/docs", openapi: "/openapi.json" })
   })
 

@@ -12,6 +12,7 @@ export const welcome = (settings: Settings, embedded: boolean): Effect.Effect<vo
       "",
       `  Tidegate is running (${settings.role}).`,
       "",
+      `  Dashboard      ${base}/`,
       `  Control API    ${base}/v1       (try it: ${base}/docs, described in ${base}/openapi.json)`,
       `  Manual         ${base}/docs/guides/`,
       `  Ingress        ${settings.ingressUrl ?? base}/e/{source_id}`,

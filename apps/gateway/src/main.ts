@@ -7,6 +7,7 @@ import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
 import { ConsentKey } from "@tidegate/api/ConsentPage"
+import { BrowserSessionKey } from "@tidegate/api/dashboard/BrowserSession"
 import { CorsOrigins } from "@tidegate/api/CrossOrigin"
 import { PublicBins } from "@tidegate/api/PublicBins"
 import { RateLimits } from "@tidegate/api/RateLimit"
@@ -99,6 +100,10 @@ const actors = ({ mail, retention, senderDomains, workflowConcurrency }: Setting
 const consentKeyOf = (key: KeyObject): string =>
   Buffer.from(hkdfSync("sha256", key, "", "tidegate consent pages v1", 32)).toString("hex")
 
+/** Equal for all processes with the same key ring, so that one process reads the cookies of another. */
+const browserKeyOf = (key: KeyObject): Uint8Array =>
+  new Uint8Array(hkdfSync("sha256", key, "", "tidegate browser sessions v1", 32))
+
 const serving = { disableLogger: true, disableListenLog: true }
 
 /** The endpoints of every role's public port: health, and the metrics unless they have a separate port. */
@@ -187,7 +192,8 @@ const gateway = Effect.gen(function* () {
       Layer.succeed(ApiOrigins, (origin) => given.apiOrigins.get(origin) ?? origin),
       Layer.succeed(Loops, loops),
       Layer.succeed(TrustedProxies.Current, given.trustedProxies),
-      Layer.succeed(ConsentKey, consentKeyOf(first.key))
+      Layer.succeed(ConsentKey, consentKeyOf(first.key)),
+      Layer.succeed(BrowserSessionKey, browserKeyOf(first.key))
     ])
   )
   yield* welcome(given, postgres !== null)

@@ -50,6 +50,7 @@ import { Streams } from "./streams/Streams.ts"
 import { Watches } from "./streams/Watches.ts"
 import { SignInSettings } from "./SignInSettings.ts"
 import * as CallTelemetry from "./CallTelemetry.ts"
+import * as DashboardPage from "./dashboard/DashboardPage.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as GuidePages from "./GuidePages.ts"
 import * as PublishedDocument from "./PublishedDocument.ts"
@@ -74,13 +75,14 @@ export const streams: Layer.Layer<Streams | Sockets, never, Database | Feed> = S
 const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdTokens.layer(issuer)))
 
 /**
- * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, a page to try the API at `GET /docs` (to
- * which `GET /` redirects browsers), the manual at `GET /docs/guides/`, and the answers for unknown routes.
+ * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, a page to try the API at `GET /docs`, the
+ * dashboard at `GET /dashboard/` (to which `GET /` redirects browsers), the manual at `GET /docs/guides/`, and the answers for unknown routes.
  */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = Layer.mergeAll(
   HttpApiBuilder.layer(Api),
   PublishedDocument.layer,
   DocsPage.layer,
+  DashboardPage.layer,
   GuidePages.layer,
   Layer.provide(UnmatchedRoutes.layer, CallTelemetry.layer)
 ).pipe(

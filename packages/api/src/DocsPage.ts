@@ -1,9 +1,8 @@
 import { hash, randomBytes } from "node:crypto"
-import { promisify } from "node:util"
-import { brotliCompress, constants, gzip } from "node:zlib"
 import { Effect, type Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { fail } from "@tidegate/model/GatewayError"
+import { CodedBytes } from "./CodedBytes.ts"
 
 /**
  * The configuration of Scalar. It can call services of its vendor (proxy, sharing, agent, telemetry, fonts): each is off here,
@@ -62,41 +61,21 @@ const pageAt = (path: string, script: string, nonce: string): string => {
 `
 }
 
-type Coding = "br" | "gzip" | "identity"
-
-const compress: Record<Coding, (bytes: Buffer) => Promise<Buffer>> = {
-  // A fifth of a second in another thread, once. The best quality takes five seconds and saves another eighth.
-  br: (bytes) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }),
-  gzip: (bytes) => promisify(gzip)(bytes),
-  identity: (bytes) => Promise.resolve(bytes)
-}
-
 /** Scalar's script as part of effect, which uses it inline and does not export it. Loaded with the first request for the page. */
 const loadScript = async () => {
   const module = import.meta.resolve("effect/http-api/HttpApiScalar")
   const { javascript } = (await import(new URL("internal/httpApiScalar.js", module).href)) as { javascript: string }
   const bytes = Buffer.from(javascript)
-  const coded = new Map<Coding, Promise<Buffer>>()
   return {
     name: `scalar-${hash("sha256", bytes, "hex").slice(0, 16)}.js`,
-    as: (coding: Coding): Promise<Buffer> => {
-      const found = coded.get(coding) ?? compress[coding](bytes)
-      coded.set(coding, found)
-      return found
-    }
+    file: new CodedBytes(bytes, "text/javascript; charset=utf-8")
   }
 }
 
-const codingFor = (accepted: string): Coding => {
-  const takes = (coding: string) =>
-    new RegExp(`(?:^|,)\\s*${coding}\\s*(?:;\\s*q=(?!0(?:\\.0*)?\\s*(?:,|$))[^,]*)?(?:,|$)`, "i")
-  if (takes("br").test(accepted)) return "br"
-  return takes("gzip").test(accepted) ? "gzip" : "identity"
-}
-
-/** The answer to a program at `/`; a browser is redirected to the page. */
+/** The answer to a program at `/`; a browser is redirected to the dashboard. */
 const index = {
   name: "Tidegate",
+  dashboard: "/dashboard/",
   docs: "/docs",
   guides: "/docs/guides/",
   openapi: "/openapi.json",
@@ -111,7 +90,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
 
     yield* router.add("GET", "/", (request) => {
       const byBrowser = (request.headers["accept"] ?? "").includes("text/html")
-      const response = byBrowser ? HttpServerResponse.redirect("docs") : HttpServerResponse.jsonUnsafe(index)
+      const response = byBrowser ? HttpServerResponse.redirect("dashboard/") : HttpServerResponse.jsonUnsafe(index)
       return Effect.succeed(HttpServerResponse.setHeader(response, "vary", "accept"))
     })
 
@@ -130,18 +109,10 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
       "/docs/:script",
       Effect.gen(function* () {
         const { headers } = yield* HttpServerRequest.HttpServerRequest
-        const { as, name } = yield* script
+        const { file, name } = yield* script
         const { params } = yield* HttpRouter.RouteContext
         if (params["script"] !== name) return yield* Effect.die(fail("ROUTE_NOT_FOUND", "the page has a new script"))
-        const coding = codingFor(headers["accept-encoding"] ?? "")
-        return HttpServerResponse.uint8Array(yield* Effect.promise(() => as(coding)), {
-          contentType: "text/javascript; charset=utf-8",
-          headers: {
-            "cache-control": "public, max-age=31536000, immutable",
-            vary: "accept-encoding",
-            ...(coding === "identity" ? {} : { "content-encoding": coding })
-          }
-        })
+        return yield* Effect.promise(() => file.answer(headers["accept-encoding"] ?? ""))
       })
     )
   })

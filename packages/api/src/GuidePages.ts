@@ -36,12 +36,12 @@ const pageOf = (title: string, body: string): string =>
 </html>
 `
 
-/** The names of the pages below the folder: `cli.md`, `destinations/email.md`. Requests for other names are not found. */
+/** The names of the pages and pictures below the folder: `cli.md`, `destinations/email.md`. Requests for other names are not found. */
 const pagesIn = async (): Promise<ReadonlySet<string>> => {
   const found = await readdir(folder, { recursive: true, withFileTypes: true })
   return new Set(
     found
-      .filter((entry) => entry.isFile() && entry.name.endsWith(".md"))
+      .filter((entry) => entry.isFile() && /\.(?:md|png)$/.test(entry.name))
       .map((entry) => `${entry.parentPath}/${entry.name}`.slice(folder.length).replaceAll("\\", "/").replace(/^\//, ""))
   )
 }
@@ -49,7 +49,7 @@ const pagesIn = async (): Promise<ReadonlySet<string>> => {
 const titleOf = (text: string, name: string): string => /^# (.+)$/m.exec(text)?.[1] ?? name
 
 /** The pages for users. Changelog, decisions and generated pages are linked from them. */
-const isGuide = (name: string): boolean => !name.includes("/")
+const isGuide = (name: string): boolean => !name.includes("/") && name.endsWith(".md")
 
 /**
  * `GET /docs/guides/`, a list of the pages of `docs/`, and each page below it: the manual of the running version, available
@@ -94,6 +94,10 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
         if (path === undefined) return HttpServerResponse.redirect("guides/")
         if (path === "") return answer(yield* list)
         if (!(yield* names).has(path)) return yield* Effect.die(fail("ROUTE_NOT_FOUND", "there is no such page"))
+        if (path.endsWith(".png")) {
+          const bytes = yield* Effect.promise(() => readFile(`${folder}${path}`))
+          return HttpServerResponse.uint8Array(bytes, { contentType: "image/png" })
+        }
         return answer(yield* page(path))
       })
     )

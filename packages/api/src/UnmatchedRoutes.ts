@@ -1,8 +1,9 @@
-import { Cause, Context, Effect, type Layer, Option, type Types } from "effect"
-import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Cause, Clock, Context, Effect, type Layer, Option, type Types } from "effect"
+import { Headers, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { Loops } from "@tidegate/entities/Loops"
 import { fail, GatewayError, invalid, toResponse } from "@tidegate/model/GatewayError"
+import { Ingress } from "@tidegate/model/Ingress"
 import { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { withoutSecretLooks } from "@tidegate/redaction/Redaction"
 import { fault } from "@tidegate/telemetry/Faults"
@@ -10,6 +11,7 @@ import { Api } from "./contract/Api.ts"
 import { AnyOrigin } from "./contract/Authorization.ts"
 import { refusedCondition, tagRead } from "./Conditional.ts"
 import { CorsOrigins, crossOrigin, type Openness } from "./CrossOrigin.ts"
+import { BrowserSessionKey, cookieCredential } from "./dashboard/BrowserSession.ts"
 import { fieldFaults } from "./FieldFaults.ts"
 import { judgeNoBody } from "./handlers/JsonBody.ts"
 import { Handling, handlingOf, judgeQuery } from "./strict/Handling.ts"
@@ -29,7 +31,9 @@ const knownPaths: ReadonlyArray<KnownPath> = [
       methods: [method],
       anyOrigin: Context.getOrUndefined(annotations, AnyOrigin) === true
     })),
-  { pattern: /^\/(?:openapi\.json|docs(?:\/scalar-\w+\.js)?)?\/?$/i, methods: ["GET"], anyOrigin: false }
+  { pattern: /^\/(?:openapi\.json|docs(?:\/scalar-\w+\.js)?)?\/?$/i, methods: ["GET"], anyOrigin: false },
+  { pattern: /^\/dashboard\/session\/?$/i, methods: ["POST", "DELETE"], anyOrigin: false },
+  { pattern: /^\/dashboard(?:\/(?!session\/?$).*)?$/i, methods: ["GET"], anyOrigin: false }
 ]
 
 /** The value of `Allow` for a path; null when there is no such path. */
@@ -109,89 +113,101 @@ const withHeaders = (response: HttpServerResponse.HttpServerResponse): HttpServe
 const answer = (response: HttpServerResponse.HttpServerResponse) => Effect.succeed(withHeaders(response))
 
 /** Wraps every call of the control API: `/v1/…` is the route without it, and every failure gets the standard error body. */
-export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.use((router) =>
-  Effect.flatMap(Effect.all([Loops, TrustedProxies.Current, CorsOrigins]), ([loops, proxies, origins]) =>
-    router.addGlobalMiddleware((app) =>
-      Effect.flatMap(
-        HttpServerRequest.HttpServerRequest,
-        (
-          original
-        ): Effect.Effect<
-          HttpServerResponse.HttpServerResponse,
-          Types.unhandled,
-          HttpServerRequest.HttpServerRequest
-        > => {
-          const prefixed = /^\/v1(?=[/?]|$)/i.test(original.url)
-          const url = prefixed ? original.url.slice(3) : original.url
-          const address = proxies.clientOf(Option.getOrUndefined(original.remoteAddress), {
-            "x-forwarded-for": original.headers["x-forwarded-for"],
-            forwarded: original.headers["forwarded"]
-          })
-          const request = original.modify({
-            url: prefixed && !url.startsWith("/") ? `/${url}` : url,
-            // The client's address, for code that counts by it.
-            remoteAddress: Option.fromNullOr(address)
-          })
-          const path = request.url.split("?", 1)[0] ?? ""
-          if (!isReadable(request.url)) {
-            return answer(
-              respond(invalid([{ path: "url", message: "must be percent-encoded UTF-8 without NUL characters" }]))
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Ingress> = HttpRouter.use((router) =>
+  Effect.flatMap(
+    Effect.all([Loops, TrustedProxies.Current, CorsOrigins, BrowserSessionKey, Ingress, Clock.Clock]),
+    ([loops, proxies, origins, sessionKey, { publicUrl }, clock]) =>
+      router.addGlobalMiddleware((app) =>
+        Effect.flatMap(
+          HttpServerRequest.HttpServerRequest,
+          (
+            original
+          ): Effect.Effect<
+            HttpServerResponse.HttpServerResponse,
+            Types.unhandled,
+            HttpServerRequest.HttpServerRequest
+          > => {
+            const prefixed = /^\/v1(?=[/?]|$)/i.test(original.url)
+            const url = prefixed ? original.url.slice(3) : original.url
+            const address = proxies.clientOf(Option.getOrUndefined(original.remoteAddress), {
+              "x-forwarded-for": original.headers["x-forwarded-for"],
+              forwarded: original.headers["forwarded"]
+            })
+            const credential = cookieCredential(
+              sessionKey,
+              original.headers,
+              publicUrl,
+              clock.currentTimeMillisUnsafe()
             )
-          }
-          // The router ends a path at either of them, so the rest would be ignored silently.
-          if (/[;#]/.test(path)) {
-            return answer(respond(fail("ROUTE_NOT_FOUND", `there is no route ${request.method} ${path}`)))
-          }
-          // A call that the gateway itself made, for a destination or a step, may belong to a chain of such calls.
-          if (!loops.admits(request.headers)) {
-            return answer(
-              respond(
-                fail(
-                  "LOOP_DETECTED",
-                  "the call leads back to the gateway too often: it has come of one that was made here"
+            const request = original.modify({
+              url: prefixed && !url.startsWith("/") ? `/${url}` : url,
+              // Behind this, the dashboard's calls are calls with a bearer credential like all others.
+              ...(credential === null
+                ? {}
+                : { headers: Headers.set(original.headers, "authorization", `Bearer ${credential}`) }),
+              // The client's address, for code that counts by it.
+              remoteAddress: Option.fromNullOr(address)
+            })
+            const path = request.url.split("?", 1)[0] ?? ""
+            if (!isReadable(request.url)) {
+              return answer(
+                respond(invalid([{ path: "url", message: "must be percent-encoded UTF-8 without NUL characters" }]))
+              )
+            }
+            // The router ends a path at either of them, so the rest would be ignored silently.
+            if (/[;#]/.test(path)) {
+              return answer(respond(fail("ROUTE_NOT_FOUND", `there is no route ${request.method} ${path}`)))
+            }
+            // A call that the gateway itself made, for a destination or a step, may belong to a chain of such calls.
+            if (!loops.admits(request.headers)) {
+              return answer(
+                respond(
+                  fail(
+                    "LOOP_DETECTED",
+                    "the call leads back to the gateway too often: it has come of one that was made here"
+                  )
+                )
+              )
+            }
+            const refused = refusedCondition(request)
+            if (refused !== null) return answer(respond(refused))
+            const { answered, handled } = handlingOf(request)
+            // Other calls are checked when the caller is known.
+            const judged =
+              handled.operation?.isPublic === true
+                ? Effect.andThen(Effect.orDie(Effect.andThen(judgeQuery, judgeNoBody)), app)
+                : app
+            return judged.pipe(
+              Effect.provideService(HttpServerRequest.HttpServerRequest, request),
+              Effect.provideService(Handling, handled),
+              Effect.catchCause((cause) => {
+                if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+                const error = Cause.squash(cause)
+                const answer = answerTo(error, request, path)
+                if (answer !== null) return Effect.succeed(answer)
+                return Effect.map(
+                  fault({
+                    code: "INTERNAL_ERROR",
+                    message: "the request could not be carried out; the fault is in the gateway's log",
+                    // A token may be part of a path.
+                    log: `${request.method} ${withoutSecretLooks(path)} failed`,
+                    cause
+                  }),
+                  (error) => respond(error)
+                )
+              }),
+              Effect.map((response) =>
+                HttpServerResponse.setHeaders(
+                  withHeaders(handled.operation === null ? response : tagRead(request, response)),
+                  {
+                    ...crossOrigin(origins, request, opennessOf(path)),
+                    ...answered
+                  }
                 )
               )
             )
           }
-          const refused = refusedCondition(request)
-          if (refused !== null) return answer(respond(refused))
-          const { answered, handled } = handlingOf(request)
-          // Other calls are checked when the caller is known.
-          const judged =
-            handled.operation?.isPublic === true
-              ? Effect.andThen(Effect.orDie(Effect.andThen(judgeQuery, judgeNoBody)), app)
-              : app
-          return judged.pipe(
-            Effect.provideService(HttpServerRequest.HttpServerRequest, request),
-            Effect.provideService(Handling, handled),
-            Effect.catchCause((cause) => {
-              if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
-              const error = Cause.squash(cause)
-              const answer = answerTo(error, request, path)
-              if (answer !== null) return Effect.succeed(answer)
-              return Effect.map(
-                fault({
-                  code: "INTERNAL_ERROR",
-                  message: "the request could not be carried out; the fault is in the gateway's log",
-                  // A token may be part of a path.
-                  log: `${request.method} ${withoutSecretLooks(path)} failed`,
-                  cause
-                }),
-                (error) => respond(error)
-              )
-            }),
-            Effect.map((response) =>
-              HttpServerResponse.setHeaders(
-                withHeaders(handled.operation === null ? response : tagRead(request, response)),
-                {
-                  ...crossOrigin(origins, request, opennessOf(path)),
-                  ...answered
-                }
-              )
-            )
-          )
-        }
+        )
       )
-    )
   )
 )

@@ -7,8 +7,8 @@ import { TidegateError } from "./TidegateError.ts"
 export interface ClientOptions extends Partial<RetryOptions> {
   /** The gateway's origin, such as `https://hooks.example.com`; a path before `/v1` may follow. */
   readonly baseUrl: string
-  /** An API key, or the token of a session. */
-  readonly key: string
+  /** An API key, or the token of a session. Without it, a call is authorized by what `fetch` adds, such as a page's cookie. */
+  readonly key?: string
   /** The team to act on, if it is not the key's own team. */
   readonly team?: string
   readonly fetch?: (request: Request) => Promise<Response>
@@ -61,7 +61,10 @@ export class Client {
     const api = createFetchClient<paths>({
       baseUrl: `${baseUrl.replace(/\/+$/, "")}/v1`,
       bodySerializer: (body) => json.stringify(body),
-      headers: { authorization: `Bearer ${key}`, ...(team === undefined ? {} : { "x-team-id": team }) },
+      headers: {
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+        ...(team === undefined ? {} : { "x-team-id": team })
+      },
       fetch: retrying(fetch, { retries: 3, longestWaitMs: 60_000, timeoutMs: 60_000, ...retry })
     })
     this.#request = async (method, path, options) => {

@@ -1,0 +1,62 @@
+/**
+ * Builds the dashboard: `node apps/dashboard/build.mjs` leaves its page and its files in `apps/dashboard/dist`. It does nothing while they
+ * are those of the sources. `npm start` runs it first; it takes about a second.
+ */
+import { createHash } from "node:crypto"
+import { globSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const here = dirname(fileURLToPath(import.meta.url))
+const root = dirname(dirname(here))
+const target = join(here, "dist")
+
+const patterns = [
+  "apps/dashboard/{build.mjs,package.json,src/**/*.{ts,tsx,css,html}}",
+  "packages/client/src/!(schema).ts"
+]
+const digest = globSync(patterns, { cwd: root })
+  .toSorted((a, b) => (a < b ? -1 : 1))
+  .reduce((hash, file) => hash.update(`${file}\n`).update(readFileSync(join(root, file))), createHash("sha256"))
+  .digest("hex")
+const mark = join(target, "digest")
+
+if (!existsSync(mark) || readFileSync(mark, "utf8") !== digest) await make()
+
+async function make() {
+  const { build } = await import("rolldown")
+  // By a rename: a gateway that reads the files meanwhile finds all of them or the previous ones.
+  const aside = `${target}.${process.pid}`
+  const assets = join(aside, "assets")
+  mkdirSync(assets, { recursive: true })
+  try {
+    const { output } = await build({
+      input: { main: join(here, "src/main.tsx") },
+      platform: "browser",
+      logLevel: "warn",
+      // "use client" is for servers that render pages.
+      onLog: (level, log, report) => log.code === "MODULE_LEVEL_DIRECTIVE" || report(level, log),
+      transform: { jsx: { runtime: "automatic" }, define: { "process.env.NODE_ENV": '"production"' } },
+      output: {
+        dir: assets,
+        format: "esm",
+        minify: true,
+        entryFileNames: "[name]-[hash].js",
+        chunkFileNames: "[name]-[hash].js"
+      }
+    })
+    const script = output.find((one) => one.type === "chunk" && one.isEntry).fileName
+    const style = readFileSync(join(here, "src/style.css"))
+    const styleName = `style-${createHash("sha256").update(style).digest("hex").slice(0, 10)}.css`
+    writeFileSync(join(assets, styleName), style)
+    const page = readFileSync(join(here, "src/index.html"), "utf8")
+    writeFileSync(join(aside, "index.html"), page.replace("{{script}}", script).replace("{{style}}", styleName))
+    writeFileSync(join(aside, "digest"), digest)
+    rmSync(target, { recursive: true, force: true })
+    renameSync(aside, target)
+  } catch (error) {
+    rmSync(aside, { recursive: true, force: true })
+    // Another process has built the same meanwhile.
+    if (!existsSync(mark)) throw error
+  }
+}

@@ -1,0 +1,61 @@
+import { Client, type components, TidegateError } from "@tidegate/client/source"
+
+/** The rows of the API, by their names in its document. */
+export type Row<Name extends keyof components["schemas"]> = components["schemas"][Name]
+
+/** The folder of the dashboard's page, and the gateway's own, which is above it. */
+export const folder = new URL(document.baseURI)
+const origin = new URL("..", folder).href.replace(/\/$/, "")
+
+/** The gateway accepts the session's cookie only with this header, which a page of another site cannot send. */
+const own = { "x-tidegate-dashboard": "1" }
+
+const send = (request: Request): Promise<Response> => {
+  for (const [name, value] of Object.entries(own)) request.headers.set(name, value)
+  return fetch(request)
+}
+
+/** Calls the gateway as the signed-in caller, for a team: by default the caller's own. */
+export const gateway = (team?: string): Client =>
+  new Client({ baseUrl: origin, fetch: send, retries: 1, timeoutMs: 20_000, ...(team === undefined ? {} : { team }) })
+
+/** The bytes of a path below `/v1`, as they are stored. */
+export const bytesOf = async (path: string, team: string): Promise<Uint8Array<ArrayBuffer>> => {
+  const response = await fetch(`${origin}/v1${path}`, { headers: { ...own, "x-team-id": team } })
+  if (!response.ok)
+    throw new TidegateError(response, (await response.json().catch(() => undefined)) as object | undefined)
+  return new Uint8Array(await response.arrayBuffer())
+}
+
+/** The API's document: the forms are made of its schemas. */
+export const apiDocument = async (): Promise<unknown> => (await fetch(`${origin}/openapi.json`)).json()
+
+/** Begins a session in this browser: the gateway answers with a cookie. */
+export const beginSession = async (credential: string): Promise<void> => {
+  const response = await fetch(new URL("session", folder), {
+    method: "POST",
+    headers: { ...own, "content-type": "application/json" },
+    body: JSON.stringify({ credential })
+  })
+  if (!response.ok) throw new TidegateError(response, await response.json().catch(() => undefined))
+}
+
+/** Begins a session of the demo user, if the operator allows it at this address. */
+export const beginDemo = async (): Promise<void> => {
+  const response = await fetch(`${origin}/v1/auth/demo/login`, { method: "POST", headers: own })
+  const answer = (await response.json()) as { readonly token?: string }
+  if (!response.ok || answer.token === undefined) throw new TidegateError(response, answer as object)
+  await beginSession(answer.token)
+}
+
+/** Ends the session. A user's session ends at the API as well, so that nobody can go on with its token; an API key stays valid. */
+export const endSession = async (isUser: boolean): Promise<void> => {
+  if (isUser) await fetch(`${origin}/v1/auth/logout`, { method: "POST", headers: own })
+  await fetch(new URL("session", folder), { method: "DELETE", headers: own })
+}
+
+/** A failure in words for the reader. */
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : "The gateway could not be reached."
+
+export const isSignedOut = (error: unknown): boolean => error instanceof TidegateError && error.status === 401

@@ -1,0 +1,213 @@
+import { useQuery } from "@tanstack/react-query"
+import { Link, useParams } from "@tanstack/react-router"
+import type { Row } from "../gateway.ts"
+import { Action } from "../parts/Action.tsx"
+import { Headers, Text } from "../parts/Body.tsx"
+import { Copy } from "../parts/Copy.tsx"
+import { Chips, Choice, defaultRange, Live, Range, TextSearch, useFilters } from "../parts/Filters.tsx"
+import { type Column, List } from "../parts/List.tsx"
+import { Name, NamedLink, useChoices } from "../parts/Named.tsx"
+import { Facts, Panel } from "../parts/Panel.tsx"
+import { Failure, Loading } from "../parts/States.tsx"
+import { Status } from "../parts/Status.tsx"
+import { lengthOf, Time } from "../parts/Time.tsx"
+import { useSession } from "../session.ts"
+import { PlanBulk } from "./BulkOperations.tsx"
+
+type Event = Row<"Event">
+
+const statuses = ["SUCCESSFUL", "FAILED", "QUEUED", "SCHEDULED", "HOLD", "CANCELLED"] as const
+
+const columns: ReadonlyArray<Column<Event>> = [
+  { title: "Status", width: "100px", cell: ({ status }) => <Status of={status} /> },
+  { title: "Created", width: "110px", cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: "Source", width: "1fr", cell: ({ source_id }) => <Name kind="sources" id={source_id} /> },
+  {
+    title: "Destination",
+    width: "1fr",
+    cell: ({ destination_id }) => <Name kind="destinations" id={destination_id} />
+  },
+  { title: "Attempts", width: "64px", cell: ({ attempts }) => attempts },
+  {
+    title: "Answer",
+    width: "150px",
+    cell: ({ error_code, response_status }) => error_code ?? response_status ?? <span className="muted">–</span>
+  },
+  { title: "Id", width: "270px", cell: ({ id }) => <span className="mono">{id}</span> }
+]
+
+const ids = ["request_id", "connection_id", "bulk_operation_id"] as const
+
+export const Events = () => {
+  const { client, team } = useSession()
+  const { search } = useFilters()
+  const sources = useChoices("sources")
+  const destinations = useChoices("destinations")
+  const { destination_id, error_code, from = defaultRange, live, q, source_id, status } = search
+  const query = {
+    from,
+    ...(q === undefined ? {} : { q }),
+    ...(source_id === undefined ? {} : { source_id: [source_id] }),
+    ...(destination_id === undefined ? {} : { destination_id: [destination_id] }),
+    ...(error_code === undefined ? {} : { error_code: [error_code] }),
+    ...(status === undefined ? {} : { status: [status as Event["status"]] }),
+    ...Object.fromEntries(ids.flatMap((name) => (search[name] === undefined ? [] : [[name, [search[name]]]])))
+  }
+  return (
+    <>
+      <header>
+        <h1>Events</h1>
+        <div className="filters">
+          <Range />
+          <Choice name="status" label="Status" values={statuses} />
+          <Choice name="source_id" label="Source" values={sources} />
+          <Choice name="destination_id" label="Destination" values={destinations} />
+          <TextSearch label="Search in headers and bodies" />
+          <Live />
+          <Chips
+            names={{
+              request_id: "Request",
+              connection_id: "Connection",
+              bulk_operation_id: "Bulk operation",
+              error_code: "Error"
+            }}
+          />
+        </div>
+        <div className="actions">
+          <PlanBulk filter={{ ...query, to: "now" }} />
+        </div>
+      </header>
+      <List
+        label="Events"
+        keys={["events", team, query]}
+        columns={columns}
+        to={({ id }) => `/events/${id}`}
+        isLive={live === "1"}
+        read={(cursor) =>
+          client.get("/events", { params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } } })
+        }
+        empty={
+          <>
+            <p>There are no events with these filters.</p>
+            <p>
+              A request becomes an event for each <Link to="/connections">connection</Link> of its source that routes
+              it.
+            </p>
+          </>
+        }
+      />
+    </>
+  )
+}
+
+const Attempts = ({ eventId }: { readonly eventId: string }) => {
+  const { client, team } = useSession()
+  const attempts = useQuery({
+    queryKey: ["attempts", team, eventId],
+    queryFn: () => client.get("/attempts", { params: { query: { event_id: [eventId], limit: 100 } } })
+  })
+  if (attempts.isPending) return <Loading />
+  if (attempts.isError) return <Failure error={attempts.error} retry={attempts.refetch} />
+  if (attempts.data.models.length === 0) return <p className="muted">It has not been sent yet.</p>
+  return attempts.data.models.map((attempt) => (
+    <details key={attempt.id} open={attempts.data.models.length === 1}>
+      <summary>
+        Attempt {attempt.attempt_number}, <Time at={attempt.delivered_at} />: <Status of={attempt.status} />{" "}
+        {attempt.error_code ?? attempt.response_status} after {lengthOf(attempt.response_latency)}
+      </summary>
+      <Facts
+        of={[
+          [
+            "Called",
+            <span key="url" className="mono">
+              <bdi>{`${attempt.http_method} ${attempt.requested_url}`}</bdi>
+            </span>
+          ],
+          ["Sent", <Time key="sent" at={attempt.delivered_at} precise />],
+          ["Because", attempt.trigger]
+        ]}
+      />
+      <Headers of={attempt.response_headers} />
+      <Text text={attempt.body ?? ""} />
+    </details>
+  ))
+}
+
+const textOfBody = (data: Event["data"]): string => {
+  const body = data?.request.body
+  return body === undefined || body === null ? "" : typeof body === "string" ? body : JSON.stringify(body)
+}
+
+export const Event = () => {
+  const { id = "" } = useParams({ strict: false })
+  const { client, team } = useSession()
+  const event = useQuery({
+    queryKey: ["event", team, id],
+    queryFn: () => client.get("/events/{id}", { params: { path: { id } } })
+  })
+  if (event.isPending) return <Loading />
+  if (event.isError) return <Failure error={event.error} retry={event.refetch} />
+  const { data } = event
+  return (
+    <>
+      <header>
+        <h1>Event</h1>
+        <Status of={data.status} />
+        <span className="mono">{id}</span>
+        <Copy text={id} label="Copy the id" />
+        <div className="actions">
+          <Action
+            run={() => client.post("/events/{id}/retry", { params: { path: { id } } })}
+            done="Queued again"
+            primary
+          >
+            Retry
+          </Action>
+        </div>
+      </header>
+      {data.failure_message === null ? null : <div className="notice bad">{data.failure_message}</div>}
+      <div className="columns">
+        <Panel title="Event">
+          <Facts
+            of={[
+              [
+                "Request",
+                <Link key="request" className="mono" to={`/requests/${data.request_id}`}>
+                  {data.request_id}
+                </Link>
+              ],
+              ["Source", <NamedLink key="source" kind="sources" id={data.source_id} />],
+              ["Connection", <NamedLink key="connection" kind="connections" id={data.connection_id} />],
+              ["Destination", <NamedLink key="destination" kind="destinations" id={data.destination_id} />],
+              ["Created", <Time key="created" at={data.created_at} precise />],
+              [
+                "Delivered",
+                data.successful_at === null ? undefined : <Time key="delivered" at={data.successful_at} precise />
+              ],
+              [
+                "Next attempt",
+                data.next_attempt_at === null ? undefined : <Time key="next" at={data.next_attempt_at} precise />
+              ],
+              ["Error", data.error_code ?? undefined],
+              [
+                "Retry of",
+                data.retry_parent_event_id === null ? undefined : (
+                  <Link key="parent" to={`/events/${data.retry_parent_event_id}`}>
+                    {data.retry_parent_event_id}
+                  </Link>
+                )
+              ]
+            ]}
+          />
+        </Panel>
+        <Panel title="Attempts">
+          <Attempts eventId={id} />
+        </Panel>
+      </div>
+      <Panel title="Request to the destination">
+        <Headers of={data.data?.request.headers ?? null} />
+        <Text text={textOfBody(data.data)} />
+      </Panel>
+    </>
+  )
+}

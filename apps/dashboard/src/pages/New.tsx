@@ -1,0 +1,212 @@
+import { Link, useNavigate } from "@tanstack/react-router"
+import { type FormEvent, type ReactNode, useState } from "react"
+import { messageOf, type Row } from "../gateway.ts"
+import { Fields, valuesIn } from "../parts/Fields.tsx"
+import { useChoices } from "../parts/Named.tsx"
+import { Panel } from "../parts/Panel.tsx"
+import { objectOf, useDocument, variantsOf } from "../parts/Schema.ts"
+import { Failure, Loading } from "../parts/States.tsx"
+import { useRefresh, useSession } from "../session.ts"
+
+/** A form that makes a resource and opens it. The gateway's refusal is shown above the button, and nothing is lost. */
+const Making = ({
+  children,
+  make,
+  title
+}: {
+  readonly title: string
+  readonly make: (form: HTMLFormElement) => Promise<string>
+  readonly children: ReactNode
+}) => {
+  const navigate = useNavigate()
+  const refresh = useRefresh()
+  const [error, setError] = useState<string | null>(null)
+  const [isBusy, setBusy] = useState(false)
+  const submit = async (form: HTMLFormElement) => {
+    setBusy(true)
+    setError(null)
+    try {
+      const to = await make(form)
+      await refresh()
+      await navigate({ to })
+    } catch (failure) {
+      setError(messageOf(failure))
+    }
+    setBusy(false)
+  }
+  return (
+    <>
+      <header>
+        <h1>{title}</h1>
+      </header>
+      <form
+        className="form"
+        onSubmit={(event: FormEvent<HTMLFormElement>) => {
+          event.preventDefault()
+          void submit(event.currentTarget)
+        }}
+      >
+        {children}
+        {error === null ? null : (
+          <p role="alert" className="notice bad">
+            {error}
+          </p>
+        )}
+        <button type="submit" className="primary" disabled={isBusy}>
+          {title}
+        </button>
+      </form>
+    </>
+  )
+}
+
+const NameField = ({ example }: { readonly example: string }) => (
+  <div className="field">
+    <label htmlFor="name">Name</label>
+    <input id="name" name="name" required maxLength={155} placeholder={example} />
+  </div>
+)
+
+const textIn = (form: HTMLFormElement, name: string): string => {
+  const value = new FormData(form).get(name)
+  return typeof value === "string" ? value : ""
+}
+
+/** A form for a resource whose settings depend on its type: its fields are those of the type's schema. */
+const Typed = ({
+  first,
+  kind,
+  label,
+  make
+}: {
+  readonly kind: "Source" | "Destination"
+  readonly label: string
+  /** The type that is chosen at first. */
+  readonly first: string
+  readonly make: (body: object) => Promise<{ readonly id: string }>
+}) => {
+  const api = useDocument()
+  const [type, setType] = useState(first)
+  if (api.isPending) return <Loading />
+  if (api.isError) return <Failure error={api.error} retry={api.refetch} />
+  const variants = variantsOf(api.data, `${kind}Write`, first)
+  const config = objectOf(api.data, variants.get(type)?.properties?.["config"] ?? {})
+  const folder = kind === "Source" ? "sources" : "destinations"
+  return (
+    <Making
+      title={label}
+      make={async (form) => {
+        const { id } = await make({ name: textIn(form, "name"), type, config: valuesIn(form, "config.") })
+        return `/${folder}/${id}`
+      }}
+    >
+      <NameField example={kind === "Source" ? "Shop orders" : "Warehouse"} />
+      <div className="field">
+        <label htmlFor="type">Type</label>
+        <select id="type" value={type} onChange={({ target }) => setType(target.value)}>
+          {[...variants.keys()].map((value) => (
+            <option key={value}>{value}</option>
+          ))}
+        </select>
+      </div>
+      <Panel title={`Settings of ${type}`}>
+        <Fields key={type} document={api.data} schema={config} prefix="config." />
+      </Panel>
+    </Making>
+  )
+}
+
+export const NewSource = () => {
+  const { client } = useSession()
+  return (
+    <Typed
+      kind="Source"
+      label="Create the source"
+      first="WEBHOOK"
+      make={(body) => client.post("/sources", { body: body as never })}
+    />
+  )
+}
+
+export const NewDestination = () => {
+  const { client } = useSession()
+  return (
+    <Typed
+      kind="Destination"
+      label="Create the destination"
+      first="HTTP"
+      make={(body) => client.post("/destinations", { body: body as never })}
+    />
+  )
+}
+
+const Choose = ({
+  choices,
+  label,
+  name,
+  to
+}: {
+  readonly name: string
+  readonly label: string
+  readonly to: string
+  readonly choices: ReadonlyArray<readonly [string, string]>
+}) => (
+  <div className="field">
+    <label htmlFor={name}>{label}</label>
+    <select id={name} name={name} required defaultValue="">
+      <option value="">–</option>
+      {choices.map(([id, text]) => (
+        <option key={id} value={id}>
+          {text}
+        </option>
+      ))}
+    </select>
+    {choices.length === 0 ? (
+      <p>
+        There is none yet: <Link to={to}>create one</Link>.
+      </p>
+    ) : null}
+  </div>
+)
+
+export const NewConnection = () => {
+  const { client } = useSession()
+  const sources = useChoices("sources")
+  const destinations = useChoices("destinations")
+  return (
+    <Making
+      title="Create the connection"
+      make={async (form) => {
+        const { rules } = valuesIn(form, "")
+        const body = {
+          name: textIn(form, "name"),
+          source_id: textIn(form, "source_id"),
+          destination_id: textIn(form, "destination_id"),
+          ...(rules === undefined ? {} : { rules: rules as Array<Row<"ConnectionRule">> })
+        }
+        const { id } = await client.post("/connections", { body })
+        return `/connections/${id}`
+      }}
+    >
+      <NameField example="Orders to the warehouse" />
+      <Choose name="source_id" label="Source" choices={sources} to="/sources/new" />
+      <Choose name="destination_id" label="Destination" choices={destinations} to="/destinations/new" />
+      <div className="field">
+        <label htmlFor="rules">Rules</label>
+        <textarea
+          id="rules"
+          name="rules"
+          data-kind="json"
+          rows={8}
+          spellCheck={false}
+          className="mono"
+          placeholder='[{ "type": "filter", "body": { "total": { "$gt": 100 } } }]'
+        />
+        <p className="muted">
+          A list of rules in JSON: <a href="../docs/guides/rules.md">filter, transform, deduplicate, delay, retry</a>.
+          Without rules every request is delivered at once.
+        </p>
+      </div>
+    </Making>
+  )
+}

@@ -1,0 +1,148 @@
+import { useQuery } from "@tanstack/react-query"
+import { Link, useParams } from "@tanstack/react-router"
+import { bytesOf, type Row } from "../gateway.ts"
+import { Action } from "../parts/Action.tsx"
+import { Body, Headers } from "../parts/Body.tsx"
+import { Copy } from "../parts/Copy.tsx"
+import { Choice, defaultRange, Live, Range, TextSearch, useFilters } from "../parts/Filters.tsx"
+import { type Column, List } from "../parts/List.tsx"
+import { Name, NamedLink, useChoices } from "../parts/Named.tsx"
+import { Facts, Panel } from "../parts/Panel.tsx"
+import { Empty, Failure, Loading } from "../parts/States.tsx"
+import { Status } from "../parts/Status.tsx"
+import { Time } from "../parts/Time.tsx"
+import { useSession } from "../session.ts"
+import { Timeline } from "./Timeline.tsx"
+
+type Request = Row<"Request">
+
+const columns: ReadonlyArray<Column<Request>> = [
+  { title: "Status", width: "96px", cell: ({ status }) => <Status of={status} /> },
+  { title: "Received", width: "110px", cell: ({ ingested_at }) => <Time at={ingested_at} /> },
+  { title: "Source", width: "1fr", cell: ({ source_id }) => <Name kind="sources" id={source_id} /> },
+  { title: "Id", width: "270px", cell: ({ id }) => <span className="mono">{id}</span> },
+  { title: "Events", width: "60px", cell: ({ events_count }) => events_count },
+  { title: "Ignored", width: "60px", cell: ({ ignored_count }) => ignored_count },
+  { title: "Verified", width: "70px", cell: ({ verified }) => (verified ? "Yes" : "No") }
+]
+
+export const Requests = () => {
+  const { client, team } = useSession()
+  const { search } = useFilters()
+  const sources = useChoices("sources")
+  const { from = defaultRange, live, q, source_id, status } = search
+  const query = {
+    from,
+    ...(q === undefined ? {} : { q }),
+    ...(source_id === undefined ? {} : { source_id: [source_id] }),
+    ...(status === undefined ? {} : { status: status as Request["status"] })
+  }
+  return (
+    <>
+      <header>
+        <h1>Requests</h1>
+        <div className="filters">
+          <Range />
+          <Choice name="status" label="Status" values={["accepted", "rejected"]} />
+          <Choice name="source_id" label="Source" values={sources} />
+          <TextSearch label="Search in headers and bodies" />
+          <Live />
+        </div>
+      </header>
+      <List
+        label="Requests"
+        keys={["requests", team, query]}
+        columns={columns}
+        to={({ id }) => `/requests/${id}`}
+        isLive={live === "1"}
+        read={(cursor) =>
+          client.get("/requests", {
+            params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } }
+          })
+        }
+        empty={
+          <>
+            <p>No request arrived in this time.</p>
+            <p>
+              Send one to the URL of a <Link to="/sources">source</Link>.
+            </p>
+          </>
+        }
+      />
+    </>
+  )
+}
+
+export const Request = () => {
+  const { id = "" } = useParams({ strict: false })
+  const { client, team } = useSession()
+  const trace = useQuery({
+    queryKey: ["request", team, id, "trace"],
+    queryFn: () => client.get("/requests/{id}/trace", { params: { path: { id } } })
+  })
+  const body = useQuery({
+    queryKey: ["request", team, id, "body"],
+    queryFn: () => bytesOf(`/requests/${encodeURIComponent(id)}/body`, team),
+    retry: false
+  })
+  if (trace.isPending) return <Loading />
+  if (trace.isError) return <Failure error={trace.error} retry={trace.refetch} />
+  const { no_event_reason, request } = trace.data
+  const { data } = request
+  return (
+    <>
+      <header>
+        <h1>Request</h1>
+        <Status of={request.status} />
+        <span className="mono">{id}</span>
+        <Copy text={id} label="Copy the id" />
+        <div className="actions">
+          <Action
+            run={() => client.post("/requests/{id}/retry", { params: { path: { id } }, body: {} })}
+            asks="Replay it on all connections?"
+            done="Replayed"
+          >
+            Replay
+          </Action>
+        </div>
+      </header>
+      {no_event_reason === null ? null : <div className="notice">{no_event_reason.message}</div>}
+      <Timeline trace={trace.data} />
+      <div className="columns">
+        <Panel title="Request">
+          <Facts
+            of={[
+              ["Source", <NamedLink key="source" kind="sources" id={request.source_id} />],
+              ["Received", <Time key="received" at={request.ingested_at} precise />],
+              ["Verified", request.verified ? "Yes" : "No"],
+              ["Rejected because", request.rejection_cause ?? undefined],
+              ["Method", data?.method],
+              ["Path", data === undefined || data === null ? undefined : <bdi className="mono">{data.path}</bdi>],
+              ["Query", data?.query === "" ? undefined : <bdi className="mono">{data?.query}</bdi>],
+              ["Size", data === undefined || data === null ? undefined : `${data.size_bytes.toLocaleString()} bytes`],
+              ["Content type", data?.content_type ?? undefined],
+              [
+                "Events",
+                <Link key="events" to="/events" search={{ request_id: id, from: "now-30d" }}>
+                  {request.events_count}
+                </Link>
+              ]
+            ]}
+          />
+        </Panel>
+        <Panel title="Headers">
+          <Headers of={data?.headers ?? null} />
+        </Panel>
+      </div>
+      <Panel title="Body">
+        {body.isError ? (
+          <Empty>The body is not kept any more.</Empty>
+        ) : body.data === undefined ? (
+          <Loading />
+        ) : (
+          <Body bytes={body.data} name={id} />
+        )}
+      </Panel>
+    </>
+  )
+}

@@ -1,0 +1,54 @@
+import { type ReactNode, useState } from "react"
+import { useMutation } from "@tanstack/react-query"
+import { messageOf } from "../gateway.ts"
+import { useRefresh } from "../session.ts"
+
+/**
+ * A button that changes something at the gateway. With `asks`, a second click confirms it. What the page shows is read again
+ * afterwards; a failure is shown beside the button.
+ */
+export const Action = ({
+  asks,
+  children,
+  done,
+  primary = false,
+  run
+}: {
+  readonly run: () => Promise<unknown>
+  readonly asks?: string
+  readonly done?: string
+  readonly primary?: boolean
+  readonly children: ReactNode
+}) => {
+  const refresh = useRefresh()
+  const [asking, setAsking] = useState(false)
+  const call = useMutation({ mutationFn: run, onSettled: () => refresh() })
+  const act = () => {
+    if (asks !== undefined && !asking) return setAsking(true)
+    setAsking(false)
+    call.mutate()
+  }
+  return (
+    <>
+      <button
+        type="button"
+        className={primary || asking ? "primary" : ""}
+        disabled={call.isPending}
+        onBlur={() => setAsking(false)}
+        onClick={act}
+      >
+        {asking ? asks : children}
+      </button>
+      {call.isError ? (
+        <span role="alert" className="badge bad">
+          {messageOf(call.error)}
+        </span>
+      ) : null}
+      {call.isSuccess && done !== undefined ? (
+        <span role="status" className="badge good">
+          {done}
+        </span>
+      ) : null}
+    </>
+  )
+}

@@ -1,0 +1,159 @@
+import { useMemo, useState } from "react"
+import { Copy } from "./Copy.tsx"
+
+/** Longer texts are shown in part: the page stays quick, and the whole can be copied or downloaded. */
+const longestShown = 200_000
+
+/** JSON with line breaks. Works on the text, so that numbers keep all their digits. Null: it is no JSON. */
+const pretty = (text: string): string | null => {
+  if (!/^\s*[[{]/.test(text)) return null
+  try {
+    JSON.parse(text)
+  } catch {
+    return null
+  }
+  let depth = 0
+  return text.replaceAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|\s+/g, (token, at: number) => {
+    const line = () => `\n${"  ".repeat(Math.max(0, depth))}`
+    switch (token) {
+      case "{":
+      case "[": {
+        const isEmpty = /^\s*[}\]]/.test(text.slice(at + 1, at + 200))
+        depth++
+        return isEmpty ? token : token + line()
+      }
+      case "}":
+      case "]": {
+        depth--
+        return /[{[]\s*$/.test(text.slice(Math.max(0, at - 200), at)) ? token : line() + token
+      }
+      case ",":
+        return `,${line()}`
+      case ":":
+        return ": "
+      default:
+        return token.startsWith('"') ? token : ""
+    }
+  })
+}
+
+/** Bytes that are shown in hexadecimal. */
+const mostHex = 4_096
+
+/** Offset, sixteen bytes, and what of them is a printable character. */
+const hexOf = (bytes: Uint8Array): string =>
+  Array.from({ length: Math.ceil(Math.min(bytes.length, mostHex) / 16) }, (_, line) => {
+    const part = [...bytes.subarray(line * 16, line * 16 + 16)]
+    const hex = part.map((byte) => byte.toString(16).padStart(2, "0")).join(" ")
+    const text = part.map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : ".")).join("")
+    return `${(line * 16).toString(16).padStart(6, "0")}  ${hex.padEnd(47)}  ${text}`
+  }).join("\n")
+
+/** Null: the bytes are no text. */
+const decoded = (bytes: Uint8Array): string | null => {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)
+    return text.includes("\0") ? null : text
+  } catch {
+    return null
+  }
+}
+
+const Download = ({ bytes, name }: { readonly bytes: Uint8Array<ArrayBuffer>; readonly name: string }) => {
+  const save = () => {
+    // Always as a file: the browser never opens it as a page.
+    const url = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }))
+    const link = Object.assign(document.createElement("a"), { href: url, download: `${name}.bin` })
+    link.click()
+    URL.revokeObjectURL(url)
+  }
+  return (
+    <button type="button" className="link" onClick={save}>
+      Download
+    </button>
+  )
+}
+
+/** A stored body: as text, or in hexadecimal if it is none. */
+export const Body = ({ bytes, name }: { readonly bytes: Uint8Array<ArrayBuffer>; readonly name: string }) => {
+  const text = useMemo(() => decoded(bytes), [bytes])
+  return (
+    <>
+      {text === null ? (
+        <>
+          <p className="muted">{bytes.length.toLocaleString()} bytes that are no text.</p>
+          <pre className="text" tabIndex={0}>
+            {hexOf(bytes)}
+          </pre>
+        </>
+      ) : (
+        <Text text={text} />
+      )}
+      {bytes.length === 0 ? null : <Download bytes={bytes} name={name} />}
+    </>
+  )
+}
+
+/** A text: laid out if it is JSON, or as it was sent. Nothing in it is run, followed or fetched. */
+export const Text = ({ text }: { readonly text: string }) => {
+  const laidOut = useMemo(() => (text.length > longestShown ? null : pretty(text)), [text])
+  const [isRaw, setRaw] = useState(false)
+  if (text === "") return <p className="muted">Empty.</p>
+  const shown = isRaw || laidOut === null ? text : laidOut
+  return (
+    <>
+      <div className="tabs">
+        {laidOut === null ? null : (
+          <div role="tablist" aria-label="How the text is shown">
+            <button type="button" role="tab" aria-selected={!isRaw} onClick={() => setRaw(false)}>
+              Formatted
+            </button>
+            <button type="button" role="tab" aria-selected={isRaw} onClick={() => setRaw(true)}>
+              Raw
+            </button>
+          </div>
+        )}
+        <Copy text={text} label="Copy" />
+      </div>
+      <pre className="text" tabIndex={0}>
+        <bdi>{shown.slice(0, longestShown)}</bdi>
+      </pre>
+      {shown.length > longestShown ? (
+        <p className="muted">
+          The first {longestShown.toLocaleString()} of {shown.length.toLocaleString()} characters are shown.
+        </p>
+      ) : null}
+    </>
+  )
+}
+
+/** The most headers that are shown at once. */
+const mostHeaders = 200
+
+export const Headers = ({ of }: { readonly of: Readonly<Record<string, unknown>> | null }) => {
+  const all = Object.entries(of ?? {})
+  if (all.length === 0) return <p className="muted">There are no headers.</p>
+  return (
+    <>
+      <table>
+        <tbody>
+          {all.slice(0, mostHeaders).map(([name, value]) => (
+            <tr key={name}>
+              <th scope="row" className="mono">
+                {name}
+              </th>
+              <td className="mono">
+                <bdi>{typeof value === "string" ? value : JSON.stringify(value)}</bdi>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {all.length > mostHeaders ? (
+        <p className="muted">
+          {mostHeaders} of {all.length} headers are shown.
+        </p>
+      ) : null}
+    </>
+  )
+}

@@ -1,0 +1,78 @@
+import { useQuery } from "@tanstack/react-query"
+import { apiDocument } from "../gateway.ts"
+
+/** What the forms read of a JSON Schema. */
+export interface Schema {
+  readonly $ref?: string
+  readonly type?: string
+  readonly enum?: ReadonlyArray<string>
+  readonly anyOf?: ReadonlyArray<Schema>
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: ReadonlyArray<string>
+  readonly description?: string
+  readonly examples?: ReadonlyArray<unknown>
+}
+
+interface Document {
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+
+/** The schema that a schema refers to. */
+export const resolved = ({ components }: Document, schema: Schema): Schema => {
+  const name = schema.$ref?.split("/").at(-1)
+  const found = name === undefined ? undefined : components.schemas[name]
+  return found === undefined ? schema : resolved({ components }, found)
+}
+
+export const useDocument = () =>
+  useQuery({ queryKey: ["document"], queryFn: async () => (await apiDocument()) as Document, staleTime: Infinity })
+
+/** Schemas of one member: equal ones are one, lists of choices are one list, and others can only be written as JSON. */
+const either = (a: Schema, b: Schema): Schema => {
+  if (JSON.stringify(a) === JSON.stringify(b)) return a
+  const description = a.description === undefined ? {} : { description: a.description }
+  return a.enum !== undefined && b.enum !== undefined
+    ? { ...description, type: "string", enum: [...new Set([...a.enum, ...b.enum])] }
+    : description
+}
+
+/** All members of several variants; required are those that all of them require. */
+const merged = (document: Document, variants: ReadonlyArray<Schema>): Schema => {
+  const properties: Record<string, Schema> = {}
+  for (const variant of variants) {
+    for (const [name, given] of Object.entries(variant.properties ?? {})) {
+      const member = resolved(document, given)
+      properties[name] = name in properties ? either(properties[name]!, member) : member
+    }
+  }
+  const required = Object.keys(properties).filter((name) =>
+    variants.every((one) => one.required?.includes(name) === true)
+  )
+  return { type: "object", properties, required }
+}
+
+/** A schema with members, also of one that has variants. */
+export const objectOf = (document: Document, schema: Schema): Schema => {
+  const found = resolved(document, schema)
+  const variants = (found.anyOf ?? [])
+    .map((one) => objectOf(document, one))
+    .filter(({ properties }) => properties !== undefined)
+  return variants.length === 0 ? found : merged(document, variants)
+}
+
+/**
+ * The types of a resource, each with the schema of what is written for it. A variant that lists no types is the one of all other
+ * types: it stands under `usual`.
+ */
+export const variantsOf = (document: Document, name: string, usual: string): ReadonlyMap<string, Schema> => {
+  const all = resolved(document, { $ref: name })
+  const found = new Map<string, Schema>()
+  for (const variant of (all.anyOf ?? [all]).map((one) => resolved(document, one))) {
+    const types = resolved(document, variant.properties?.["type"] ?? {}).enum ?? [usual]
+    for (const type of types) {
+      const known = found.get(type)
+      found.set(type, known === undefined ? variant : merged(document, [known, variant]))
+    }
+  }
+  return new Map([...found].toSorted(([a], [b]) => Number(b === usual) - Number(a === usual) || (a < b ? -1 : 1)))
+}

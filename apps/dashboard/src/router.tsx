@@ -1,0 +1,59 @@
+import { createRootRoute, createRoute, createRouter, Link } from "@tanstack/react-router"
+import { folder } from "./gateway.ts"
+import { BulkOperation, BulkOperations } from "./pages/BulkOperations.tsx"
+import { Event, Events } from "./pages/Events.tsx"
+import { NewConnection, NewDestination, NewSource } from "./pages/New.tsx"
+import { Overview } from "./pages/Overview.tsx"
+import { Request, Requests } from "./pages/Requests.tsx"
+import { Connection, Connections, Destination, Destinations, Source, Sources } from "./pages/Resources.tsx"
+import { Run, Runs, Workflow, Workflows } from "./pages/Workflows.tsx"
+import { searchOf } from "./parts/Filters.tsx"
+import { Failure } from "./parts/States.tsx"
+import { Shell } from "./Shell.tsx"
+
+const root = createRootRoute({
+  component: Shell,
+  validateSearch: searchOf,
+  errorComponent: ({ error, reset }) => <Failure error={error} retry={reset} />,
+  notFoundComponent: () => (
+    <p>
+      There is no such page. Go to the <Link to="/">overview</Link>.
+    </p>
+  )
+})
+
+const pages = [
+  ["/", Overview],
+  ["/requests", Requests],
+  ["/requests/$id", Request],
+  ["/events", Events],
+  ["/events/$id", Event],
+  ["/runs", Runs],
+  ["/bulk-operations", BulkOperations],
+  ["/bulk-operations/$id", BulkOperation],
+  ["/sources/new", NewSource],
+  ["/destinations/new", NewDestination],
+  ["/connections/new", NewConnection],
+  ["/sources", Sources],
+  ["/sources/$id", Source],
+  ["/destinations", Destinations],
+  ["/destinations/$id", Destination],
+  ["/connections", Connections],
+  ["/connections/$id", Connection],
+  ["/workflows", Workflows],
+  ["/workflows/$id", Workflow],
+  ["/workflows/$id/runs/$runId", Run]
+] as const
+
+const routes = pages.map(([path, component]) => createRoute({ getParentRoute: () => root, path, component }))
+
+/** Texts of a query stay texts: `?status=1` is no number. */
+export const router = createRouter({
+  routeTree: root.addChildren(routes),
+  basepath: folder.pathname,
+  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+  stringifySearch: (search) => {
+    const text = new URLSearchParams(search as Record<string, string>).toString()
+    return text === "" ? "" : `?${text}`
+  }
+})

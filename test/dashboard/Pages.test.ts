@@ -1,0 +1,259 @@
+import { AxeBuilder } from "@axe-core/playwright"
+import { existsSync } from "node:fs"
+import { type Browser, chromium, type Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect } from "vitest"
+import { buildDashboard } from "../support/Dashboard.ts"
+import { it as gatewayIt } from "../support/it.ts"
+import { patience } from "../support/Waiting.ts"
+
+/*
+ * Every page in a real browser, against a real gateway with real traffic. A machine without Chromium skips the suite, and says so.
+ */
+
+const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
+  existsSync(path)
+)
+if (executablePath === undefined) console.log("No Chromium on this machine: the dashboard's pages are not opened.")
+
+let browser: Browser
+
+beforeAll(async () => {
+  if (executablePath === undefined) return
+  await buildDashboard()
+  browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] })
+}, patience)
+
+afterAll(() => browser?.close())
+
+const hostile = `<img src=x onerror="document.title='run'"><script>document.title='run'</script>`
+
+const it = gatewayIt
+  /** A page of a new browser, signed in with the team's key. What goes wrong in it fails the test. */
+  .extend("page", async ({ gateway }, { onCleanup }) => {
+    const context = await browser.newContext({
+      viewport: { width: 1280, height: 800 },
+      baseURL: `${gateway.origin}/dashboard/`
+    })
+    const page = await context.newPage()
+    const faults: Array<string> = []
+    onCleanup(async () => {
+      await context.close()
+      expect(faults).toEqual([])
+    })
+    page.on("pageerror", (error) => faults.push(error.message))
+    page.on("console", (message) => {
+      if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
+        faults.push(message.text())
+    })
+    await page.goto("./")
+    await page.getByLabel("API key").fill(gateway.key)
+    await page.getByRole("button", { name: "Sign in" }).click()
+    await page.getByRole("heading", { name: "Overview" }).waitFor()
+    return page
+  })
+  /** A source with a hostile name, a destination that works and one that does not, a workflow, and requests that went through all. */
+  .extend("traffic", { scope: "file" }, async ({ gateway, startTarget }) => {
+    const target = await startTarget(
+      (response) => void response.writeHead(200, { "content-type": "text/html" }).end(hostile)
+    )
+    const source = await gateway.api("POST", "/sources", { name: `Orders ${hostile}` })
+    const good = await gateway.destination({ url: target.origin })
+    const bad = await gateway.destination({ url: "http://127.0.0.1:9" })
+    await gateway.connection(source, good, [{ type: "filter", body: { total: { $gt: 5 } } }])
+    await gateway.connection(source, bad)
+    const workflow = await gateway.api("POST", "/workflows", {
+      name: gateway.name("workflow"),
+      source_id: source.id,
+      status: "active",
+      steps: [
+        { id: "step_large", kind: "filter", name: "Large", config: { conditions: { body: { total: { $gt: 10 } } } } }
+      ],
+      edges: [{ source_type: "trigger", target_step_id: "step_large" }]
+    })
+    let last = ""
+    for (let total = 0; total < 30; total++) {
+      const answer = await fetch(source.url, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: `{"serial":12345678901234567890,"total":${total},"note":${JSON.stringify(hostile)}}`
+      })
+      last = ((await answer.json()) as { request_id: string }).request_id
+    }
+    await gateway.traced(last, 2)
+    return { source, good, bad, workflow, target, last }
+  })
+
+const violations = async (page: Page): Promise<ReadonlyArray<string>> => {
+  const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]).analyze()
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
+}
+
+const lists = [
+  "Requests",
+  "Events",
+  "Workflow runs",
+  "Bulk operations",
+  "Sources",
+  "Connections",
+  "Destinations",
+  "Workflows"
+]
+
+const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name, exact: true })
+const open = async (page: Page, name: string) => {
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true }).click()
+  await heading(page, name).waitFor()
+}
+const firstRow = (page: Page) => page.locator(".list .row").first()
+
+describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
+  it.for(["light", "dark"] as const)(
+    "Every page can be used by everybody, in the %s theme and on a narrow screen",
+    async (theme, { page, traffic }) => {
+      await page.emulateMedia({ colorScheme: theme })
+      await page.setViewportSize(theme === "dark" ? { width: 375, height: 720 } : { width: 1280, height: 800 })
+      const paths = ["", "sources/new", "destinations/new", "connections/new", `requests/${traffic.last}`]
+      for (const path of [
+        ...paths,
+        ...lists.map((name) => name.toLowerCase().replace("workflow runs", "runs").replace(" ", "-"))
+      ]) {
+        await page.goto(`./${path}`)
+        await page.getByRole("heading", { level: 1 }).waitFor()
+        await page.getByText("Loading…").waitFor({ state: "detached" })
+        expect([path, await violations(page)]).toEqual([path, []])
+        const isWider = await page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        expect([path, isWider]).toEqual([path, false])
+      }
+    }
+  )
+
+  it("Every list opens its first record", async ({ page, traffic }) => {
+    expect(traffic.last).not.toBe("")
+    for (const name of lists.filter((name) => name !== "Bulk operations")) {
+      await open(page, name)
+      await firstRow(page).click()
+      await page.waitForURL(/_[0-9a-z]{26}$/)
+      await page.getByText("Loading…").waitFor({ state: "detached" })
+      expect([name, await page.getByRole("alert").count()]).toEqual([name, 0])
+    }
+  })
+
+  it("Nothing of a body, a name or an answer runs, and numbers keep their digits", async ({ page, traffic }) => {
+    await page.goto(`./requests/${traffic.last}`)
+    await page.getByText("12345678901234567890").waitFor()
+    await page.getByText("onerror").first().waitFor()
+    await open(page, "Events")
+    await page.getByLabel("Status", { exact: true }).selectOption("SUCCESSFUL")
+    await firstRow(page).click()
+    await page.getByText("document.title='run'").first().waitFor()
+    expect(await page.title()).toBe("Tidegate")
+    expect(await page.locator("main img, main script").count()).toBe(0)
+  })
+
+  it("A failed event is found by its status, retried, and its attempts are shown", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
+    await gateway.eventually("an event has failed", async () => {
+      const { models } = await gateway.api("GET", `/events?status=FAILED&destination_id=${traffic.bad.id}`)
+      return models.length > 0 ? true : null
+    })
+    await open(page, "Events")
+    await page.getByLabel("Status", { exact: true }).selectOption("FAILED")
+    await page.waitForURL(/status=FAILED/)
+    await firstRow(page).click()
+    await page
+      .getByText(/Attempt 1/)
+      .first()
+      .waitFor()
+    await page.getByRole("button", { name: "Retry", exact: true }).click()
+    await page.getByText("Queued again").waitFor()
+  })
+
+  it("All events that match a filter are retried after their number was shown", async ({ page, traffic }) => {
+    await page.goto(`./events?status=FAILED&destination_id=${traffic.bad.id}`)
+    await page.getByRole("button", { name: "Retry all of them…" }).click()
+    await heading(page, "Bulk operation").waitFor()
+    await page.getByRole("button", { name: /^Retry \d+ events$/ }).click()
+    await page.getByText("Completed").waitFor()
+  })
+
+  it("A source, a destination and a connection are made by their forms, and a refusal keeps what was written", async ({
+    gateway,
+    page
+  }) => {
+    await page.goto("./destinations/new")
+    const name = gateway.name("made here")
+    await page.getByLabel("Name", { exact: true }).fill(name)
+    await page.getByLabel(/^url/).fill("no url")
+    await page.getByRole("button", { name: "Create the destination" }).click()
+    await page.getByRole("alert").waitFor()
+    expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe(name)
+    await page.getByLabel(/^url/).fill("https://api.example.com/hooks")
+    await page.getByLabel(/^rate_limit$/).fill("5")
+    await page.getByRole("button", { name: "Create the destination" }).click()
+    await heading(page, name).waitFor()
+    await page.goto("./sources/new")
+    await page.getByLabel("Name", { exact: true }).fill(`${name} source`)
+    await page.getByRole("button", { name: "Create the source" }).click()
+    await heading(page, `${name} source`).waitFor()
+    await page.goto("./connections/new")
+    await page.getByLabel("Name", { exact: true }).fill(`${name} connection`)
+    await page.getByLabel("Source", { exact: true }).selectOption({ label: `${name} source` })
+    await page.getByLabel("Destination", { exact: true }).selectOption({ label: name })
+    await page.getByLabel("Rules", { exact: true }).fill('[{ "type": "filter", "body": { "a": 1 } }]')
+    await page.getByRole("button", { name: "Create the connection" }).click()
+    await heading(page, `${name} connection`).waitFor()
+    const { models } = await gateway.api("GET", "/connections?limit=100")
+    expect(models.find((one: { name: string }) => one.name === `${name} connection`)).toMatchObject({
+      rules: [{ type: "filter", body: { a: 1 } }],
+      destination: { config: { url: "https://api.example.com/hooks", rate_limit: 5 } }
+    })
+  })
+
+  it("A connection is paused and resumed, and a source is disabled after a second click", async ({ page, traffic }) => {
+    await open(page, "Connections")
+    await firstRow(page).click()
+    await page.getByRole("button", { name: "Pause" }).click()
+    await page.locator("header .badge", { hasText: "Paused" }).waitFor()
+    await page.getByRole("button", { name: "Resume" }).click()
+    await page.locator("header .badge", { hasText: "Enabled" }).waitFor()
+    await page.goto(`./sources/${traffic.source.id}`)
+    await page.getByRole("button", { name: "Disable" }).click()
+    await page.getByRole("button", { name: "Refuse all its requests?" }).click()
+    await page.locator("header .badge", { hasText: "Disabled" }).waitFor()
+    await page.getByRole("button", { name: "Enable" }).click()
+    await page.locator("header .badge", { hasText: "Enabled" }).waitFor()
+  })
+
+  it("An id that is pasted anywhere opens its record, and keys move in a list", async ({ page, traffic }) => {
+    await page.keyboard.press("/")
+    await page.keyboard.type(traffic.last)
+    await page.keyboard.press("Enter")
+    await page.waitForURL(new RegExp(traffic.last))
+    await open(page, "Requests")
+    await firstRow(page).waitFor()
+    await page.locator("h1").click()
+    await page.keyboard.press("j")
+    await page.locator('.row[data-selected="true"]').waitFor()
+    await page.keyboard.press("Enter")
+    await page.waitForURL(/requests\/req_/)
+  })
+
+  it("A live list shows a request that arrives while it is open", async ({ page, traffic }) => {
+    await open(page, "Requests")
+    await page.getByLabel("Live").check()
+    await firstRow(page).waitFor()
+    const answer = await fetch(traffic.source.url, { method: "POST", body: "{}" })
+    const { request_id } = (await answer.json()) as { request_id: string }
+    await page.getByText(request_id).waitFor()
+  })
+
+  it("Signing out ends the session", async ({ page }) => {
+    await page.getByRole("button", { name: "Sign out" }).click()
+    await page.getByLabel("API key").waitFor()
+    await page.goto("./requests")
+    await page.getByLabel("API key").waitFor()
+  })
+})

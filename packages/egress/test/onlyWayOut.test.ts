@@ -169,7 +169,8 @@ const sources = globSync(
   ["packages/*/src/**/*.{ts,tsx,mts,cts,js,jsx,mjs,cjs}", "apps/*/src/**/*.{ts,tsx,mts,cts,js,jsx,mjs,cjs}"],
   {
     cwd: root,
-    exclude: ["**/node_modules/**"]
+    // The dashboard runs in the browsers of its users, and no part of the gateway may import it.
+    exclude: ["**/node_modules/**", "apps/dashboard/**"]
   }
 )
 

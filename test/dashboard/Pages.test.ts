@@ -34,6 +34,7 @@ const it = gatewayIt
       viewport: { width: 1280, height: 800 },
       baseURL: `${gateway.origin}/dashboard/`
     })
+    context.setDefaultTimeout(patience)
     const page = await context.newPage()
     const faults: Array<string> = []
     onCleanup(async () => {
@@ -108,7 +109,7 @@ const firstRow = (page: Page) => page.locator(".list .row").first()
 
 describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
   it.for(["light", "dark"] as const)(
-    "Every page can be used by everybody, in the %s theme and on a narrow screen",
+    "Every page can be used by everybody in the %s theme, on a wide or a narrow screen",
     async (theme, { page, traffic }) => {
       await page.emulateMedia({ colorScheme: theme })
       await page.setViewportSize(theme === "dark" ? { width: 375, height: 720 } : { width: 1280, height: 800 })
@@ -225,6 +226,26 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
     await page.locator("header .badge", { hasText: "Disabled" }).waitFor()
     await page.getByRole("button", { name: "Enable" }).click()
     await page.locator("header .badge", { hasText: "Enabled" }).waitFor()
+  })
+
+  it("Settings are changed as JSON, a refusal keeps the text, and a deletion asks first", async ({ gateway, page }) => {
+    const { id } = await gateway.destination({ url: "https://api.example.com/hooks", rate_limit: 5 })
+    await page.goto(`./destinations/${id}`)
+    await page.getByRole("button", { name: "Change" }).click()
+    const field = page.getByLabel("Settings as JSON")
+    const shown = await field.inputValue()
+    await field.fill(shown.replace('"rate_limit": 5', '"rate_limit": -1'))
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("alert").waitFor()
+    expect(await field.inputValue()).toContain('"rate_limit": -1')
+    await field.fill(shown.replace('"rate_limit": 5', '"rate_limit": 7'))
+    await page.getByRole("button", { name: "Save" }).click()
+    await field.waitFor({ state: "detached" })
+    expect((await gateway.api("GET", `/destinations/${id}`)).config).toMatchObject({ rate_limit: 7 })
+    await page.getByRole("button", { name: "Delete" }).click()
+    await page.getByRole("button", { name: "Delete it and its connections?" }).click()
+    await heading(page, "Destinations").waitFor()
+    expect((await gateway.call("GET", `/destinations/${id}`)).status).toBe(404)
   })
 
   it("An id that is pasted anywhere opens its record, and keys move in a list", async ({ page, traffic }) => {

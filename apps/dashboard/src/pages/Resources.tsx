@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query"
-import { Link, useParams } from "@tanstack/react-router"
+import { Link, useNavigate, useParams } from "@tanstack/react-router"
 import type { Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
-import { Text } from "../parts/Body.tsx"
 import { Copy } from "../parts/Copy.tsx"
+import { Edit } from "../parts/Edit.tsx"
 import { type Column, List } from "../parts/List.tsx"
 import { NamedLink } from "../parts/Named.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
@@ -156,11 +156,10 @@ export const Connections = () => {
   )
 }
 
-const json = (value: unknown): string => JSON.stringify(value, null, 2)
-
 export const Source = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()
+  const navigate = useNavigate()
   const path = { params: { path: { id } } }
   const source = useQuery({ queryKey: ["source", team, id], queryFn: () => client.get("/sources/{id}", path) })
   if (source.isPending) return <Loading />
@@ -181,6 +180,15 @@ export const Source = () => {
           ) : (
             <Action run={() => client.put("/sources/{id}/enable", path)}>Enable</Action>
           )}
+          <Action
+            asks="Delete it and its connections?"
+            run={async () => {
+              await client.delete("/sources/{id}", path)
+              await navigate({ to: "/sources" })
+            }}
+          >
+            Delete
+          </Action>
         </div>
       </header>
       <Panel title="Source">
@@ -209,9 +217,11 @@ export const Source = () => {
           ]}
         />
       </Panel>
-      <Panel title="Settings">
-        <Text text={json(config)} />
-      </Panel>
+      <Edit
+        title="Settings"
+        value={config}
+        save={(config) => client.patch("/sources/{id}", { ...path, body: { config } })}
+      />
     </>
   )
 }
@@ -219,6 +229,7 @@ export const Source = () => {
 export const Destination = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()
+  const navigate = useNavigate()
   const path = { params: { path: { id } } }
   const destination = useQuery({
     queryKey: ["destination", team, id],
@@ -242,6 +253,15 @@ export const Destination = () => {
           ) : (
             <Action run={() => client.put("/destinations/{id}/enable", path)}>Enable</Action>
           )}
+          <Action
+            asks="Delete it and its connections?"
+            run={async () => {
+              await client.delete("/destinations/{id}", path)
+              await navigate({ to: "/destinations" })
+            }}
+          >
+            Delete
+          </Action>
         </div>
       </header>
       <Panel title="Destination">
@@ -261,9 +281,11 @@ export const Destination = () => {
           ]}
         />
       </Panel>
-      <Panel title="Settings">
-        <Text text={json(config)} />
-      </Panel>
+      <Edit
+        title="Settings"
+        value={config}
+        save={(config) => client.patch("/destinations/{id}", { ...path, body: { config } })}
+      />
     </>
   )
 }
@@ -271,6 +293,7 @@ export const Destination = () => {
 export const Connection = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()
+  const navigate = useNavigate()
   const path = { params: { path: { id } } }
   const connection = useQuery({
     queryKey: ["connection", team, id],
@@ -299,6 +322,15 @@ export const Connection = () => {
           ) : (
             <Action run={() => client.put("/connections/{id}/enable", path)}>Enable</Action>
           )}
+          <Action
+            asks="Delete it?"
+            run={async () => {
+              await client.delete("/connections/{id}", path)
+              await navigate({ to: "/connections" })
+            }}
+          >
+            Delete
+          </Action>
         </div>
       </header>
       <Panel title="Connection">
@@ -318,13 +350,14 @@ export const Connection = () => {
           ]}
         />
       </Panel>
-      <Panel title="Rules">
-        {data.rules.length === 0 ? (
-          <p className="muted">It has no rules: every request is delivered at once.</p>
-        ) : (
-          <Text text={json(data.rules)} />
-        )}
-      </Panel>
+      {data.rules.length === 0 ? (
+        <div className="notice">It has no rules: every request is delivered at once.</div>
+      ) : null}
+      <Edit
+        title="Rules"
+        value={data.rules}
+        save={(rules) => client.patch("/connections/{id}", { ...path, body: { rules } })}
+      />
     </>
   )
 }

@@ -1,0 +1,98 @@
+import { type FormEvent, useState } from "react"
+import { messageOf } from "../gateway.ts"
+import { useRefresh } from "../session.ts"
+import { Panel } from "./Panel.tsx"
+
+type Members = Readonly<Record<string, unknown>>
+
+/** What a change sends: members that are new or other, and null for those that were removed. */
+const changesOf = (before: Members, after: Members): Members => {
+  const isSame = (name: string) => JSON.stringify(before[name]) === JSON.stringify(after[name])
+  const removed = Object.keys(before).filter((name) => !(name in after))
+  return Object.fromEntries([
+    ...Object.entries(after).filter(([name]) => !isSame(name)),
+    ...removed.map((name) => [name, null] as const)
+  ])
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new Error(`This is not valid JSON: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+/**
+ * Settings as JSON, to look at and to change. Only what the reader changes is sent, so that masked secrets stay what they are. If the
+ * gateway refuses a change, it says why, and the text stays.
+ */
+export const Edit = ({
+  save,
+  title,
+  value
+}: {
+  readonly title: string
+  readonly value: Members | ReadonlyArray<unknown>
+  readonly save: (changes: never) => Promise<unknown>
+}) => {
+  const refresh = useRefresh()
+  const [isEditing, setEditing] = useState(false)
+  const [error, setError] = useState<string | null>(null)
+  const text = JSON.stringify(value, null, 2)
+  const store = async (written: string) => {
+    setError(null)
+    try {
+      const next = parsed(written)
+      const isObject = typeof next === "object" && next !== null && !Array.isArray(next) && !Array.isArray(value)
+      await save((isObject ? changesOf(value as Members, next as Members) : next) as never)
+      await refresh()
+      setEditing(false)
+    } catch (failure) {
+      setError(messageOf(failure))
+    }
+  }
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const written = new FormData(event.currentTarget).get("settings")
+    void store(typeof written === "string" ? written : "")
+  }
+  const change = (
+    <button type="button" onClick={() => setEditing(true)}>
+      Change
+    </button>
+  )
+  return (
+    <Panel title={title} right={isEditing ? undefined : change}>
+      {isEditing ? (
+        <form onSubmit={submit}>
+          <textarea
+            name="settings"
+            aria-label={`${title} as JSON`}
+            className="mono"
+            rows={Math.min(30, text.split("\n").length + 2)}
+            spellCheck={false}
+            defaultValue={text}
+          />
+          {error === null ? null : (
+            <p role="alert" className="notice bad">
+              {error}
+            </p>
+          )}
+          <div className="tabs">
+            <button type="submit" className="primary">
+              Save
+            </button>
+            <button type="button" onClick={() => setEditing(false)}>
+              Cancel
+            </button>
+          </div>
+        </form>
+      ) : (
+        <pre className="text" tabIndex={0}>
+          <bdi>{text}</bdi>
+        </pre>
+      )}
+    </Panel>
+  )
+}

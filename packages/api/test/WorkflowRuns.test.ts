@@ -364,6 +364,61 @@ layer(world, { excludeTestServices: true })("Workflow runs over HTTP", (it) => {
     })
   )
 
+  it.effect("The answer of a refused call is shown with each attempt and read by the error branch", () =>
+    Effect.gen(function* () {
+      const destination = yield* createDestination
+      const workflow = yield* createWorkflow(
+        [
+          send("crm1", destination.id, { on_error: "branch", retry: { count: 1, interval: 1_000 } }),
+          trim("hint", "{{steps.crm1.error.response.body.hint}} ({{steps.crm1.error.response.headers.x-request-id}})")
+        ],
+        [from(null, "crm1"), from("crm1", "hint", "error")]
+      )
+      const refused = (status: number, hint: string) => ({
+        kind: "failed" as const,
+        error: {
+          code: "BAD_RESPONSE",
+          message: `HTTP ${status}`,
+          status,
+          response: {
+            status,
+            headers: { "x-request-id": "r-1" },
+            body: { hint, api_key: "0123456789abcdef" },
+            truncated: false
+          }
+        }
+      })
+      coming.push(refused(503, "later"), refused(422, "no such customer"))
+      const { run } = yield* receive(workflow, { name: "Ada" })
+      yield* carryOut(workflow.id)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update workflow_queue set due_at = now() where run_id = ${run}`
+      yield* Effect.repeat(Effect.andThen(Effect.sleep("20 millis"), carryOut(workflow.id)), {
+        until: () => Effect.map(sql`select 1 from workflow_queue where run_id = ${run}`, ({ length }) => length === 0)
+      })
+      const path = `/workflows/${workflow.id}/runs/${run}`
+      const { body } = yield* call("GET", `${path}?include_previews=true`)
+      const response = { headers: { "x-request-id": "r-1" }, truncated: false }
+      const second = { ...response, status: 422, body: { hint: "no such customer", api_key: "[REDACTED]" } }
+      expect(body.steps[0]).toMatchObject({
+        status: "failed",
+        handled: true,
+        error: { code: "BAD_RESPONSE", message: "HTTP 422", status: 422, response: second },
+        attempts: [
+          { number: 1, error_message: "HTTP 503", response: { ...response, status: 503, body: { hint: "later" } } },
+          { number: 2, error_message: "HTTP 422", response: second }
+        ]
+      })
+      expect(body.steps[1].output_preview.preview).toEqual({ result: "no such customer (r-1)" })
+      const plain = (yield* call("GET", path)).body
+      expect(plain.steps[0].error).toEqual({ code: "BAD_RESPONSE", message: "HTTP 422", status: 422, response: null })
+      expect(JSON.stringify(plain)).not.toContain("customer")
+      yield* sql`update workflow_steps set outputs = null, previews = null where run_id = ${run}`
+      const expired = (yield* call("GET", `${path}?include_previews=true`)).body
+      expect(expired.steps[0]).toMatchObject({ error: { message: "HTTP 422", response: null } })
+    })
+  )
+
   it.effect("Errors of workflow runs contain no secrets", () =>
     Effect.gen(function* () {
       const { workflow } = yield* flow()

@@ -61,11 +61,26 @@ export const PayloadPreview = Schema.Struct({
 }).annotate({ identifier: "PayloadPreview" })
 export type PayloadPreview = typeof PayloadPreview.Type
 
+const StepAnswer = Schema.Struct({
+  status: Schema.Int,
+  headers: Schema.Record(Schema.String, Schema.String),
+  body: Schema.Json.annotate({ description: "Parsed if it is JSON; null if it is empty, or cannot be shown" }),
+  truncated: Schema.Boolean.annotate({ description: "Whether only a part of the body is shown" })
+}).annotate({ identifier: "StepAnswer" })
+
+/** With `include_previews`. Null: there was no answer, it is not kept any more, or it was not asked for. */
+const answerOrNull = Schema.NullOr(StepAnswer).annotate({
+  description:
+    "The answer of the target that refused the call, without secrets. Null: there was none, it is not stored, or `include_previews` is not true"
+})
+
 const StepAttempt = Schema.Struct({
   number: Schema.Int,
   status: Schema.Literals(["running", "succeeded", "failed"]),
   response_status: countOrNull,
   error_code: textOrNull,
+  error_message: textOrNull,
+  response: answerOrNull,
   started_at: timeOrNull,
   finished_at: timeOrNull,
   duration_ms: durationOrNull
@@ -128,6 +143,9 @@ export const StepExecution = Schema.Struct({
   resource: Schema.NullOr(Schema.Struct({ type: Schema.String, id: Schema.String })),
   queued_at: timeOrNull,
   duration_ms: durationOrNull,
+  error: Schema.NullOr(
+    Schema.Struct({ code: Schema.String, message: Schema.String, status: countOrNull, response: answerOrNull })
+  ).annotate({ description: "Why the step failed. For a step that runs for a list: the last failure" }),
   input_preview: Schema.NullOr(PayloadPreview),
   output_preview: Schema.NullOr(PayloadPreview)
 }).annotate({ identifier: "StepExecution" })

@@ -25,6 +25,7 @@ const retried = reading("Workflow run continues from a failed step that is retri
 const cleared = reading("Workflow runs can be cleared after they have ended")
 const active = reading("Workflow runs of the whole team are listed and searched, with their steps")
 const previewed = reading("Workflow run shows previews on request and without secrets")
+const answered = reading("The answer of a refused call is shown with each attempt and read by the error branch")
 
 export const workflows: Section = {
   title: "Workflows",
@@ -74,10 +75,12 @@ export const workflows: Section = {
     StepExecution: [
       of("attempts wait attempt_count max_attempts", tried),
       of("input_preview output_preview", previewed),
+      of("error error.*", answered),
       of("iterations", reports("A run report shows the progress of a list")),
       of("warnings warnings[].*", reports("A run report contains warnings without secrets"))
     ],
-    StepAttempt: [of("*", tried)],
+    StepAttempt: [of("*", tried), of("error_message response", answered)],
+    StepAnswer: [of("*", answered)],
     PayloadPreview: [of("*", previewed)],
     WorkflowActivity: [of("*", active)],
     WorkflowActivityList: [of("total_exact applied_range", active)],
@@ -94,6 +97,10 @@ export const workflows: Section = {
     )
   ],
   limits: [
+    row(
+      "the body of an answer in an error: 64 KiB",
+      tests("packages/workflows/test/StepAnswer.test.ts")("No body makes an answer larger than its limit")
+    ),
     row(
       "run list limit: 255 at most; activity limit: 100 at most",
       lists("List ${path} has the documented envelope, order and limits")

@@ -105,6 +105,8 @@ export const runDetail = {
           status: "failed",
           response_status: 500,
           error_code: "BAD_RESPONSE",
+          error_message: "HTTP 500",
+          response: null,
           started_at: at,
           finished_at: finished,
           duration_ms: 900
@@ -116,6 +118,7 @@ export const runDetail = {
       resource: { type: "destination", id: ids.destination },
       queued_at: at,
       duration_ms: 900,
+      error: { code: "BAD_RESPONSE", message: "HTTP 500", status: 500, response: null },
       input_preview: null,
       output_preview: null
     }

@@ -7,6 +7,7 @@ import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import { noPreview, previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { runOf, StepReports } from "@tidegate/workflows/RunReport"
 import type { Facts } from "@tidegate/workflows/Run"
+import type { StepAnswer } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import type { DryRunOutcome } from "./DryRun.ts"
@@ -32,7 +33,10 @@ export interface DryRunResult extends DryRunOutcome {
 interface Previews {
   readonly input?: PayloadPreview
   readonly output?: PayloadPreview
+  readonly answers?: ReadonlyMap<number, StepAnswer | null>
 }
+
+const noAnswers: ReadonlyMap<number, StepAnswer | null> = new Map()
 
 const notCaptured = noPreview("not_captured")
 
@@ -46,13 +50,17 @@ export const reportOf = Effect.fnUntraced(function* (
   for (const [i, { at, part, previews: made, steps }] of transitions.entries()) {
     reports.take({ part, at, steps })
     if (made === null) continue
-    for (const [index, of] of previewsIn(made)) shown.set(index, { ...shown.get(index), ...of })
+    for (const [index, { answer, ...of }] of previewsIn(made)) {
+      const before = shown.get(index)
+      const answers = answer === undefined ? {} : { answers: new Map(before?.answers).set(part, answer) }
+      shown.set(index, { ...before, ...of, ...answers })
+    }
     if (i % 50 === 49) yield* Effect.yieldNow
   }
   const all = reports.executions((index) => {
     if (!previews) return null
-    const { input = notCaptured, output = notCaptured } = shown.get(index) ?? {}
-    return { input, output }
+    const { answers = noAnswers, input = notCaptured, output = notCaptured } = shown.get(index) ?? {}
+    return { input, output, answers }
   })
   const reported = only === null ? all : all.filter(({ execution_index }) => execution_index === only)
   const last = transitions.at(-1)

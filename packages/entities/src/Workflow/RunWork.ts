@@ -7,7 +7,7 @@ import { type Moved, RunJournal } from "@tidegate/storage/workflows/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/workflows/Runs"
 import { advance } from "@tidegate/workflows/Advance"
 import { type Effect as StepEffect, occurred } from "@tidegate/workflows/Inputs"
-import type { Occurrence, RunState } from "@tidegate/workflows/Run"
+import type { Occurrence, RunState, StepState } from "@tidegate/workflows/Run"
 import type { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
@@ -206,7 +206,9 @@ const goOn = Effect.fnUntraced(function* (
     const advanced = yield* advance(workflow, facts, state, occurrence, { now, clock: cpuMillis }, texts)
     if (advanced.state === state) return { advanced, written: null }
     const next = dueAt(advanced.state, createdAt, Math.min(since, now))
-    const hasGiven = hasMore || advanced.state.steps.some(({ size }, i) => size !== state.steps[i]!.size)
+    const isGiven = ({ error, size }: StepState, i: number): boolean =>
+      size !== state.steps[i]!.size || error?.response !== state.steps[i]!.error?.response
+    const hasGiven = hasMore || advanced.state.steps.some(isGiven)
     const carries = next !== null && next - createdAt > carriesBeyond && hasGiven && !isGone
     const carried = carries ? yield* carriedOf(workflow, run, advanced.state, stored.parts + 1) : null
     const moves = next !== null && (next !== due || carried !== null)

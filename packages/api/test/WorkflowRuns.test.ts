@@ -602,6 +602,54 @@ layer(world, { excludeTestServices: true })("Workflow runs over HTTP", (it) => {
     })
   )
 
+  it.effect("Workflow runs are narrowed by what failed, when they started, and what their previews show", () =>
+    Effect.gen(function* () {
+      const destination = yield* createDestination
+      const workflow = yield* createWorkflow(
+        [send("crm1", destination.id, { on_error: "continue" })],
+        [from(null, "crm1")]
+      )
+      const stopping = yield* flow()
+      const run = Effect.fnUntraced(function* (of: typeof workflow, name: string, fails: boolean) {
+        if (fails) coming.push(failing(503, `no ${name}`))
+        const { run } = yield* receive(of, { name, paid: true })
+        yield* carryOut(of.id)
+        return run
+      })
+      const ada = yield* run(workflow, 'Ada "the first"', false)
+      const bob = yield* run(workflow, "Bob", true)
+      const eve = yield* run(stopping.workflow, "Eve", true)
+      const ids = (path: string) =>
+        Effect.map(call("GET", path), ({ body }) => body.models.map(({ id }: { id: string }) => id))
+      const own = (query: string) => ids(`/workflows/${workflow.id}/runs?${query}`)
+      const active = (query: string) =>
+        Effect.map(ids(`/workflow-activity?${query}`), (found: ReadonlyArray<string>) =>
+          found.filter((id) => [ada, bob, eve].includes(id))
+        )
+      expect(yield* own("outcome=completed_with_errors")).toEqual([bob])
+      expect(yield* active("outcome=completed,FAILED")).toEqual([eve, ada])
+      expect(yield* active("error_code=bad_response")).toEqual([eve])
+      expect(yield* active("error_step_id=crm1")).toEqual([eve])
+      expect(yield* own("started_from=now-1h&started_to=now")).toEqual([bob, ada])
+      expect(yield* own("started_to=now-1h")).toEqual([])
+      expect(yield* own(`text=${encodeURIComponent('ADA "the')}`)).toEqual([ada])
+      expect(yield* active("text=bob")).toEqual([bob])
+      expect(yield* active(`text=bob&q=${encodeURIComponent(workflow.name)}`)).toEqual([bob])
+      expect(yield* active(`text=bob&q=${encodeURIComponent(stopping.workflow.name)}`)).toEqual([])
+      expect(yield* own("text=bob&to=now-1h")).toEqual([])
+      const first = (yield* call("GET", `/workflows/${workflow.id}/runs?text=paid&limit=1`)).body
+      expect(first).toMatchObject({ models: [{ id: bob }], has_more: true, total_exact: false })
+      const second = (yield* call(
+        "GET",
+        `/workflows/${workflow.id}/runs?text=paid&limit=1&cursor=${first.next_cursor}`
+      )).body
+      expect(second).toMatchObject({ models: [{ id: ada }], has_more: false })
+      for (const wrong of ["outcome=done", "error_code=a-b", "started_from=yesterday", `text=${"x".repeat(201)}`]) {
+        expect([wrong, (yield* call("GET", `/workflow-activity?${wrong}`)).status]).toEqual([wrong, 400])
+      }
+    })
+  )
+
   it.effect("Workflow metrics count started and failed runs and their duration like the stored rows", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

@@ -13,7 +13,7 @@ const countOrNull = Schema.NullOr(Schema.Int)
 const durationOrNull = countOrNull.annotate({ description: "Milliseconds from start to end. Null: it has not ended" })
 const sizeOrNull = countOrNull.annotate({ description: "Bytes. Null: unknown" })
 
-const Outcome = Schema.Literals(["completed", "filtered", "completed_with_errors", "failed", "cancelled"])
+export const RunOutcome = Schema.Literals(["completed", "filtered", "completed_with_errors", "failed", "cancelled"])
 
 const row = {
   id: Schema.String,
@@ -21,7 +21,7 @@ const row = {
   request_id: Schema.String,
   run_type: Schema.Literal("workflow"),
   status: RunStatus,
-  outcome: Schema.NullOr(Outcome),
+  outcome: Schema.NullOr(RunOutcome),
   workflow_version: Schema.Int,
   attempt_count: count.annotate({ description: "One, plus the number of step retries" }),
   error_code: textOrNull,
@@ -239,6 +239,7 @@ export const WorkflowActivity = Schema.Struct({
   skipped_steps: row.skipped_steps,
   error_code: row.error_code,
   error_message: row.error_message,
+  error_step_id: row.error_step_id,
   steps: Schema.Array(StepSummary).annotate({
     description:
       "The steps. Of a run with more than 200 journal entries, only steps that changed recently or at the beginning"

@@ -98,6 +98,10 @@ export const workflows: Section = {
   ],
   limits: [
     row(
+      "search in previews: 50 runs at once, 4 MiB of each, 2 seconds for a page",
+      reading("Workflow runs are narrowed by what failed, when they started, and what their previews show")
+    ),
+    row(
       "the body of an answer in an error: 64 KiB",
       tests("packages/workflows/test/StepAnswer.test.ts")("No body makes an answer larger than its limit")
     ),

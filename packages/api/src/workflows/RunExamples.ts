@@ -152,6 +152,7 @@ export const activity = {
   skipped_steps: 0,
   error_code: run.error_code,
   error_message: run.error_message,
+  error_step_id: run.error_step_id,
   steps: [toCrm],
   started_at: at,
   finished_at: finished,

@@ -92,11 +92,12 @@ export const ofRequest = Effect.fnUntraced(function* (
     where w.id >= ${range.lower} and w.id < ${range.upper} and w.request_id = ${requestId} and w.team_id = ${team}
     ${sql.literal(`order by w.id limit ${limit}`)}`.unprepared
   const reports = yield* reportsOf(rows.slice(0, withSteps))
-  return rows.map((row) => ({
-    ...runOf(row, row.paused),
-    workflow_name: row.workflow_name,
-    steps: reports.get(row.id)?.summaries(row.parts <= entriesInLists) ?? null
-  }))
+  return rows.map((row) =>
+    Object.assign(runOf(row, row.paused), {
+      workflow_name: row.workflow_name,
+      steps: reports.get(row.id)?.summaries(row.parts <= entriesInLists) ?? null
+    })
+  )
 })
 
 /** The range up to the end of the previous page. */

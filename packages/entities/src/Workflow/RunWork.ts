@@ -17,6 +17,7 @@ import { dueAt, takenApart, longestLife, secretTextsOf, storedState, transitionO
 import { Room } from "./RunRoom.ts"
 import { OwnRuns } from "./RunsInHand.ts"
 import { placeOf } from "./PlaceOf.ts"
+import { runTelemetry } from "./RunTelemetry.ts"
 
 export const failed = (code: string, message: string): Outcome => ({ kind: "failed", error: { code, message } })
 
@@ -183,8 +184,10 @@ const goOn = Effect.fnUntraced(function* (
   const own = yield* OwnRuns
   const carryOut = yield* carryingOut
   const room = (yield* Room).of(work.run.team_id)
+  const telemetry = yield* runTelemetry
   const begun = yield* inSlices(takenUp(work))
   const { facts, isGone, run, texts } = begun
+  const tell = telemetry.of(work.about.id, isGone ? { ...run, headers: "{}" } : run, workflow)
   let { state } = begun
   const createdAt = run.created_at.getTime()
   const since = run.due_at.getTime()
@@ -231,6 +234,7 @@ const goOn = Effect.fnUntraced(function* (
         work.waits?.(next, written.transition.at)
       }
       work.grew?.(keptBy(advanced.state) - keptBy(state))
+      tell(state, advanced.state, written.transition)
       state = advanced.state
       due = next
       hasMore = written.hasMore

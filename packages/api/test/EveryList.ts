@@ -113,6 +113,8 @@ const ofRuns = {
   error_step_id: is("error_step_id", "step_1"),
   started_from: since,
   started_to: until,
+  label: as("label", 2),
+  label_prefix: (): ReturnType<Filter> => ["odd", (row) => String(row["label"]).startsWith("odd")],
   text: as("request_id", 3)
 }
 

@@ -392,7 +392,6 @@ layer(world, { excludeTestServices: true })("Workflow runs over HTTP", (it) => {
       const { run } = yield* receive(workflow, { name: "Ada" })
       yield* carryOut(workflow.id)
       const sql = yield* SqlClient.SqlClient
-      yield* sql`update workflow_queue set due_at = now() where run_id = ${run}`
       yield* Effect.repeat(Effect.andThen(Effect.sleep("20 millis"), carryOut(workflow.id)), {
         until: () => Effect.map(sql`select 1 from workflow_queue where run_id = ${run}`, ({ length }) => length === 0)
       })
@@ -647,6 +646,53 @@ layer(world, { excludeTestServices: true })("Workflow runs over HTTP", (it) => {
       for (const wrong of ["outcome=done", "error_code=a-b", "started_from=yesterday", `text=${"x".repeat(201)}`]) {
         expect([wrong, (yield* call("GET", `/workflow-activity?${wrong}`)).status]).toEqual([wrong, 400])
       }
+    })
+  )
+
+  it.effect("A run is labelled when it begins, by the template of its version, and found by its label", () =>
+    Effect.gen(function* () {
+      const run_label = "order {{trigger.body.id}} {{trigger.body.api_key}}"
+      const destination = yield* createDestination
+      const workflow = yield* createWorkflow([send("crm1", destination.id)], [from(null, "crm1")], { run_label })
+      expect(workflow.run_label).toBe(run_label)
+      const path = `/workflows/${workflow.id}`
+      coming.push(failing(503))
+      const first = yield* receive(workflow, { id: 7, api_key: "0123456789abcdef" })
+      const label = "order 7 [REDACTED]"
+      const labels = (query: string) =>
+        Effect.map(call("GET", `${path}/runs?${query}`), ({ body }) =>
+          body.models.map(({ id, label }: { id: string; label: string }) => [id, label])
+        )
+      expect(yield* labels("")).toEqual([[first.run, null]])
+      yield* carryOut(workflow.id)
+      expect(yield* labels("")).toEqual([[first.run, label]])
+      const changed = yield* call("PATCH", path, { body: { run_label: "{{trigger.body.id}}%" } })
+      expect(changed.body).toMatchObject({ version: 2, run_label: "{{trigger.body.id}}%" })
+      const second = yield* receive({ ...workflow, version: 2 }, { id: 8 })
+      yield* carryOut(workflow.id)
+      expect(yield* labels("")).toEqual([
+        [second.run, "8%"],
+        [first.run, label]
+      ])
+      expect(yield* labels(`label=${encodeURIComponent(label)}`)).toEqual([[first.run, label]])
+      expect(yield* labels("label=order")).toEqual([])
+      expect(yield* labels("label_prefix=order%207")).toEqual([[first.run, label]])
+      expect(yield* labels("label_prefix=%25")).toEqual([])
+      expect((yield* call("GET", `${path}/runs/${second.run}`)).body.label).toBe("8%")
+      expect((yield* call("GET", `/workflow-activity?label_prefix=8%25&q=${first.request}`)).body.models).toEqual([])
+      expect((yield* call("GET", `/workflow-activity?label=8%25&source_id=${workflow.source_id}`)).body.models).toEqual(
+        [expect.objectContaining({ id: second.run, label: "8%" })]
+      )
+      const tested = yield* call("POST", `${path}/test`, { body: { trigger: { body: { id: 9 } } } })
+      expect(tested.body).toMatchObject({ label: "9%" })
+      expect((yield* call("GET", "/workflows")).body.models[0].run_label).toBe("{{trigger.body.id}}%")
+      for (const wrong of ["{{steps.crm1.output.status}}", "{{trigger.bdoy}}", "x".repeat(1_001), 7]) {
+        expect(yield* call("PATCH", path, { body: { run_label: wrong } })).toMatchObject({
+          status: 400,
+          body: { data: { fields: [{ path: "run_label" }] } }
+        })
+      }
+      expect((yield* call("PATCH", path, { body: { run_label: null } })).body.run_label).toBeNull()
     })
   )
 

@@ -212,6 +212,8 @@ export const runFilters = {
   outcome: { kind: "words", words: RunOutcome.literals, description: "Only runs with these outcomes", lasts: false },
   error_code: { kind: "codes", description: "Only runs that failed with these codes", lasts: false },
   error_step_id: { ...ids("Only runs that failed at these steps"), lasts: false },
+  label: { kind: "text", description: "Only runs with exactly this label", lasts: false },
+  label_prefix: { kind: "text", description: "Only runs whose label begins with this text", lasts: false },
   text: {
     kind: "text",
     description:

@@ -30,6 +30,7 @@ export interface RunRecord {
   readonly workflow_id: string
   readonly request_id: string
   readonly version: number
+  readonly label: string | null
   readonly status: RunStatus
   readonly outcome: RunState["outcome"]
   readonly attempts: number
@@ -66,6 +67,7 @@ export const runOf = (run: RunRecord, held: boolean): WorkflowRun => ({
   workflow_id: run.workflow_id,
   request_id: run.request_id,
   run_type: "workflow",
+  label: run.label,
   status: run.status,
   outcome: run.outcome,
   workflow_version: run.version,

@@ -8,7 +8,17 @@ const graph = stored("A stored workflow is returned with all default values of i
 const kinds = tests("packages/workflows/test/Workflow.test.ts")("A valid graph is returned with its defaults")
 const issue = stored("A workflow is not activated with a disabled resource, and reports a later disabling")
 const warned = api("Unknown output names in a workflow get warnings at every write and every test")
-const written = [of("name source_id description", input), of("steps edges", graph), of("status", issue)]
+const written = [
+  of(
+    "run_label",
+    tests("packages/api/test/WorkflowRuns.test.ts")(
+      "A run is labelled when it begins, by the template of its version, and found by its label"
+    )
+  ),
+  of("name source_id description", input),
+  of("steps edges", graph),
+  of("status", issue)
+]
 
 const reading = tests("packages/api/test/WorkflowRuns.test.ts")
 const lists = tests("packages/api/test/EveryList.test.ts")
@@ -27,6 +37,8 @@ const active = reading("Workflow runs of the whole team are listed and searched,
 const previewed = reading("Workflow run shows previews on request and without secrets")
 const answered = reading("The answer of a refused call is shown with each attempt and read by the error branch")
 
+const labelled = reading("A run is labelled when it begins, by the template of its version, and found by its label")
+
 export const workflows: Section = {
   title: "Workflows",
   endpoints: [
@@ -42,8 +54,8 @@ export const workflows: Section = {
     )
   ],
   fields: {
-    Workflow: [of("steps edges", graph)],
-    WrittenWorkflow: [of("steps edges", graph), of("warnings", warned)],
+    Workflow: [of("steps edges", graph), of("run_label", labelled)],
+    WrittenWorkflow: [of("steps edges", graph), of("run_label", labelled), of("warnings", warned)],
     WorkflowStep: [of("*", kinds)],
     InlineAction: [of("*", graph)],
     "TriggerEdge StepEdge": [of("*", graph)],
@@ -64,7 +76,7 @@ export const workflows: Section = {
       ...written,
       of("version", stored("A change of an outdated version is rejected and writes nothing"))
     ],
-    WorkflowRun: [of("hold_reason outcome error_code error_message error_step_id", listed)],
+    WorkflowRun: [of("label", labelled), of("hold_reason outcome error_code error_message error_step_id", listed)],
     WorkflowRunList: [of("next_cursor", listed)],
     WorkflowRunDetail: [of("version trigger steps", shown), of("retry", retried)],
     VersionEvidence: [of("*", shown)],
@@ -97,6 +109,10 @@ export const workflows: Section = {
     )
   ],
   limits: [
+    row(
+      "a label of a run: 200 characters",
+      tests("packages/workflows/test/RunLabel.test.ts")("A label is one line of at most 200 characters")
+    ),
     row(
       "search in previews: 50 runs at once, 4 MiB of each, 2 seconds for a page",
       reading("Workflow runs are narrowed by what failed, when they started, and what their previews show")

@@ -22,6 +22,7 @@ export interface DryRunResult extends DryRunOutcome {
   readonly only: number | null
   readonly about: { readonly id: string; readonly name: string; readonly version: number }
   readonly run: DueRun
+  readonly label: string | null
   readonly facts: Facts
   /** Whether its request was received by a source; otherwise it was written for the test. */
   readonly received: boolean
@@ -41,7 +42,7 @@ const noAnswers: ReadonlyMap<number, StepAnswer | null> = new Map()
 const notCaptured = noPreview("not_captured")
 
 export const reportOf = Effect.fnUntraced(function* (
-  { about, facts, only, received, run, simulated, state, transitions, workflow, ...result }: DryRunResult,
+  { about, facts, label, only, received, run, simulated, state, transitions, workflow, ...result }: DryRunResult,
   { live, previews }: { readonly live: boolean; readonly previews: boolean }
 ): Effect.fn.Return<WorkflowTest> {
   const { edges, plan, steps, warnings } = workflow
@@ -74,6 +75,7 @@ export const reportOf = Effect.fnUntraced(function* (
         workflow_id: about.id,
         request_id: run.request_id,
         version: about.version,
+        label,
         status: state.status,
         outcome: state.outcome,
         attempts: 1,

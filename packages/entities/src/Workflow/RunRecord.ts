@@ -130,6 +130,8 @@ export interface Writing {
   readonly moves: boolean
   readonly carried: string | null
   readonly resources: string | null
+  /** Of a run that begins. */
+  readonly label?: string | null
 }
 
 /**
@@ -142,7 +144,7 @@ export function* transitionOf(
   before: RunState,
   { inputs, state }: Advanced,
   texts: SecretTexts,
-  { carried, due, moves, now, part, resources }: Writing
+  { carried, due, label = null, moves, now, part, resources }: Writing
 ): Resumable<RunTransition> {
   const { outputs, progress } = partOf(before, state)
   const room: PreviewRoom = { left: limits.previews }
@@ -177,6 +179,7 @@ export function* transitionOf(
     running,
     kept: state.steps.reduce((sum, { size }) => sum + size, 0),
     error: state.finishedAt === null ? null : errorOf(workflow, state),
+    label,
     startedAt: state.startedAt,
     finishedAt: state.finishedAt,
     dueAt: due,

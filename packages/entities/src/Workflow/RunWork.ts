@@ -8,6 +8,7 @@ import type { DueRun, StoredPart } from "@tidegate/storage/workflows/Runs"
 import { advance } from "@tidegate/workflows/Advance"
 import { type Effect as StepEffect, occurred } from "@tidegate/workflows/Inputs"
 import type { Occurrence, RunState, StepState } from "@tidegate/workflows/Run"
+import { type LabelTemplate, labelling } from "@tidegate/workflows/RunLabel"
 import type { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
@@ -101,6 +102,8 @@ export interface Work {
   readonly stop: StepError | null
   /** The permits for calls of one workflow. */
   readonly slots: Semaphore.Semaphore
+  /** The template of the labels of the workflow's runs; null: they have none. */
+  readonly label?: LabelTemplate | null
   /** For a run that begins: the current resources that its steps name, as JSON. */
   readonly resources?: string | null
   /** Called when a wait begins, with its end (Unix ms). */
@@ -215,8 +218,10 @@ const goOn = Effect.fnUntraced(function* (
     const carries = next !== null && next - createdAt > carriesBeyond && hasGiven && !isGone
     const carried = carries ? yield* carriedOf(workflow, run, advanced.state, stored.parts + 1) : null
     const moves = next !== null && (next !== due || carried !== null)
-    const resources = stored.parts === 0 ? (work.resources ?? null) : null
-    const writing = { part: stored.parts + 1, now, due: next, moves, carried, resources }
+    const isFirst = stored.parts === 0
+    const resources = isFirst ? (work.resources ?? null) : null
+    const label = isFirst && work.label != null && !isGone ? yield* labelling(work.label, facts, texts) : null
+    const writing = { part: stored.parts + 1, now, due: next, moves, carried, resources, label }
     const transition = yield* transitionOf(workflow, run, state, advanced, texts, writing)
     return { advanced, written: { transition, hasMore: hasGiven && carried === null } }
   }

@@ -3,6 +3,7 @@ import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { idBound, prefixes } from "@tidegate/model/Ids"
 import type { RunNarrowing } from "@tidegate/model/RecordFilter"
 import * as Columns from "../journal/Columns.ts"
+import { likePrefix } from "./Relations.ts"
 import { type RunRow, runTable } from "./RunRow.ts"
 import { type Drive, scan, type Scanned, toPage } from "./Scan.ts"
 import type { IdRange, Window } from "./Window.ts"
@@ -25,13 +26,15 @@ const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
 /** The conditions of a filter on a row of `workflow_runs w`. `window`: a journal entry is never written before its run's request. */
 export const runConditions = (
   sql: SqlClient.SqlClient,
-  { error_code, error_step_id, outcome, startedFrom, startedTo, text }: RunFilter,
+  { error_code, error_step_id, label, label_prefix, outcome, startedFrom, startedTo, text }: RunFilter,
   window: Window
 ): ReadonlyArray<Fragment> => {
   const all: Array<Fragment> = []
   if (outcome !== undefined) all.push(sql`w.outcome = any(${Columns.text(outcome)})`)
   if (error_code !== undefined) all.push(sql`upper(w.error_code) = any(${Columns.text(error_code)})`)
   if (error_step_id !== undefined) all.push(sql`w.error_step_id = any(${Columns.text(error_step_id)})`)
+  if (label !== undefined) all.push(sql`w.label = ${label}`)
+  if (label_prefix !== undefined) all.push(sql`w.label like ${likePrefix(label_prefix)}`)
   if (startedFrom !== undefined) all.push(sql`w.started_at >= ${new Date(startedFrom)}`)
   if (startedTo !== undefined) all.push(sql`w.started_at <= ${new Date(startedTo)}`)
   if (text !== undefined) {

@@ -237,6 +237,7 @@ const shown = Effect.fnUntraced(function* (
       workflow_id: run.workflow_id,
       workflow_name: workflows.get(run.workflow_id) ?? null,
       workflow_version: run.workflow_version,
+      label: run.label,
       source: {
         id: row.source_id,
         name: source?.name ?? null,

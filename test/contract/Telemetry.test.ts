@@ -62,6 +62,9 @@ const traceIds = (): { readonly traceId: string; readonly spanId: string } => ({
   spanId: randomBytes(8).toString("hex")
 })
 
+/** Whether a line of the log is of this kind. */
+const isOf = (kind: string, message: unknown): boolean => [message].flat().includes(kind)
+
 const attribute = (span: Span, key: string): unknown => {
   const value = span.attributes.find((one) => one.key === key)?.value
   return value?.stringValue ?? value?.intValue ?? value?.doubleValue
@@ -129,6 +132,65 @@ describe("Metrics of the gateway", () => {
         (about) => about.destination_id === destination.id && about.outcome === "BAD_RESPONSE"
       )
     ).toMatchObject({ about: { response_status: 500, event_status: "PENDING", attempt_number: 1 } })
+  })
+
+  it("Metrics, log lines and spans tell of a failed run and its failed step", async ({
+    collector,
+    gateway,
+    line,
+    scrape,
+    send,
+    target
+  }) => {
+    target.reply = (response) => void response.writeHead(422).end("refused")
+    const { destination, source } = await gateway.route(target, { rules: [{ type: "filter", body: { none: true } }] })
+    const created = await gateway.call("POST", "/workflows", {
+      name: gateway.name("workflow"),
+      source_id: source.id,
+      steps: [
+        { id: "none", kind: "filter", config: { conditions: { query: { secret: "in-the-query" } } } },
+        { id: "to_crm", kind: "destination", resource_id: destination.id }
+      ],
+      edges: [
+        { source_type: "trigger", target_step_id: "none" },
+        { source_type: "step", source_step_id: "none", target_step_id: "to_crm" }
+      ]
+    })
+    expect(created.status, JSON.stringify(created.body)).toBe(200)
+    const before = await scrape()
+    const { traceId, spanId } = traceIds()
+    const requestId = await send(source, { traceparent: `00-${traceId}-${spanId}-01` })
+    const spans = await collector.trace(traceId, "workflow run", 1)
+    const after = await scrape()
+    const more = (name: string, labels?: Record<string, string>) =>
+      (sampleValue(after, name, labels) ?? 0) - (sampleValue(before, name, labels) ?? 0)
+    expect(more("tidegate_workflow_runs_total", { outcome: "failed" })).toBe(1)
+    expect(more("tidegate_workflow_run_seconds_count")).toBe(1)
+    expect(more("tidegate_workflow_steps_failed_total", { kind: "destination", code: "BAD_RESPONSE" })).toBe(1)
+    const ids = { request_id: requestId, workflow_id: created.body.id, workflow_version: 1, source_id: source.id }
+    expect(
+      await line(
+        "the failed run is logged",
+        (about, message) => isOf("workflow_run", message) && about.request_id === requestId
+      )
+    ).toMatchObject({
+      about: { ...ids, outcome: "failed", error_code: "BAD_RESPONSE", error_step_id: "to_crm", succeeded_steps: 1 }
+    })
+    expect(
+      await line(
+        "the failed step is logged",
+        (about, message) => isOf("workflow_step", message) && about.request_id === requestId
+      )
+    ).toMatchObject({ about: { ...ids, outcome: "BAD_RESPONSE", step_id: "to_crm", response_status: 422, attempt: 1 } })
+    const run = spans.find(({ name }) => name === "workflow run")!
+    expect(run.parentSpanId).toBe(spans.find(({ kind }) => kind === 2)!.spanId)
+    expect(run.status.code).toBe(2)
+    const steps = spans.filter(({ name }) => name.startsWith("step "))
+    expect(steps.map(({ name, parentSpanId }) => [name, parentSpanId])).toEqual([
+      ["step filter", run.spanId],
+      ["step destination", run.spanId]
+    ])
+    expect(attribute(steps[1]!, "http.response.status_code")).toBe(422)
   })
 
   it("Metrics need a key", async ({ gateway, scrape }) => {

@@ -95,7 +95,13 @@ it("A trace with an event has no reason, and it lists the workflow runs of the r
   const trace = await gateway.traced(id)
   expect(trace.no_event_reason).toBeNull()
   expect(trace.workflow_runs).toEqual([
-    expect.objectContaining({ workflow_id: workflow.body.id, request_id: id, run_type: "workflow" })
+    expect.objectContaining({
+      workflow_id: workflow.body.id,
+      workflow_name: workflow.body.name,
+      request_id: id,
+      run_type: "workflow",
+      steps: [expect.objectContaining({ step_id: "only", kind: "filter" })]
+    })
   ])
   expect(trace.counts.workflow_runs).toBe(1)
   expect(trace.timeline).toContainEqual(

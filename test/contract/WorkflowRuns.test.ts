@@ -108,6 +108,50 @@ it("A failed step has the error code of a delivery, and a disabled destination i
   expect(target.received.length).toBe(1)
 })
 
+it("The answer of a target that refuses a destination's or an action's call is in the run", async ({
+  gateway,
+  target,
+  to
+}) => {
+  target.reply = (response) =>
+    void response
+      .writeHead(422, { "content-type": "application/json", "set-cookie": "a=b", "x-request-id": "r-1" })
+      .end('{"error":"no such customer","token":"0123456789abcdef"}')
+  const { step } = await to({}, { config: { on_error: "branch" } })
+  const action = { provider_key: "http", action_key: "request" }
+  const call = {
+    id: "call",
+    kind: "action",
+    action,
+    config: { on_error: "continue" },
+    invocation_inputs: { method: "POST", url: target.origin, body: "{{steps.to_crm.error.response.body.error}}" }
+  }
+  const { post, workflow } = await begin(
+    gateway,
+    [step, call],
+    [edge(null, "to_crm"), edge("to_crm", "call", { source_port: "error" })]
+  )
+  const run = await post()
+  await ended(gateway, run)
+  const [, second] = await target.next(2)
+  expect(second!.body.toString()).toContain("no such customer")
+  const { body } = await gateway.call("GET", `/workflows/${workflow.id}/runs/${run}?include_previews=true`)
+  for (const { attempts, error } of body.steps) {
+    expect(error).toMatchObject({
+      code: "BAD_RESPONSE",
+      status: 422,
+      response: {
+        status: 422,
+        headers: { "content-type": "application/json", "x-request-id": "r-1" },
+        body: { error: "no such customer", token: "[REDACTED]" },
+        truncated: false
+      }
+    })
+    expect(error.response.headers).not.toHaveProperty("set-cookie")
+    expect(attempts[0].response).toEqual(error.response)
+  }
+})
+
 it("A held run whose destination is gone fails with that error and can still be read", async ({ gateway, to }) => {
   const { destination, step } = await to()
   const { post, workflow } = await begin(gateway, [step], [edge(null, "to_crm")])

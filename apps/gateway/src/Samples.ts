@@ -3,6 +3,7 @@ import { ClusterMetrics, Sharding, ShardId } from "effect/cluster"
 import { shardsPerGroup } from "@tidegate/entities/Shards"
 import { backlogs } from "@tidegate/storage/delivery/Backlog"
 import { type Database, tryPools } from "@tidegate/storage/Database"
+import { runBacklog } from "@tidegate/storage/workflows/RunBacklog"
 import { metrics, worstDestinations } from "@tidegate/telemetry/Metrics"
 
 /** Minimum interval between two reads (ms), however many callers ask. */
@@ -53,6 +54,15 @@ const make = Effect.gen(function* () {
     ])
   })
 
+  const readRuns = Effect.gen(function* () {
+    const held = mine()
+    const now = yield* Clock.currentTimeMillis
+    const { oldestDue, waiting } =
+      held.length === 0 ? { waiting: 0, oldestDue: null } : yield* Effect.provideContext(runBacklog(held), database)
+    metrics.workflowRunsWaiting.set(waiting)
+    metrics.workflowOldestDue.set(oldestDue === null ? 0 : Math.max(0, now - oldestDue) / 1_000)
+  })
+
   const readRunners = Effect.map(Metric.value(ClusterMetrics.runners), ({ value }) =>
     metrics.runners.set(Number(value))
   )
@@ -64,7 +74,7 @@ const make = Effect.gen(function* () {
     readAt = now
     // A value that cannot be read stays unchanged: callers still get the other metrics.
     yield* Effect.all(
-      [readBacklogs, Effect.provideContext(tryPools, database), readRunners].map((read) =>
+      [readBacklogs, readRuns, Effect.provideContext(tryPools, database), readRunners].map((read) =>
         Effect.ignoreCause(Effect.timeout(read, patience), {
           log: "Warn",
           message: "a sample for the metrics could not be taken"

@@ -106,6 +106,18 @@ const ofSources: Filter = ({ sources }) => {
   return [values.join(","), (row) => values.includes((row["source"] as { readonly id: string }).id)]
 }
 
+/** What lists of runs take beside their states. */
+const ofRuns = {
+  outcome: is("outcome", "filtered"),
+  error_code: is("error_code", "TIMEOUT"),
+  error_step_id: is("error_step_id", "step_1"),
+  started_from: since,
+  started_to: until,
+  label: as("label", 2),
+  label_prefix: (): ReturnType<Filter> => ["odd", (row) => String(row["label"]).startsWith("odd")],
+  text: as("request_id", 3)
+}
+
 export const lists: ReadonlyArray<List> = [
   {
     path: "/sources",
@@ -145,7 +157,7 @@ export const lists: ReadonlyArray<List> = [
     clamps: true,
     id: ({ workflow }) => workflow,
     table: "workflow_runs",
-    filters: { ...window, status: is("status", "failed") },
+    filters: { ...window, ...ofRuns, status: is("status", "failed") },
     orders: [],
     dir: false,
     most: 255,
@@ -161,6 +173,7 @@ export const lists: ReadonlyArray<List> = [
       search: as("request_id", 5),
       source_id: ofSources,
       source: ofSources,
+      ...ofRuns,
       status: is("status", "failed")
     },
     orders: [],

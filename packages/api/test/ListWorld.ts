@@ -108,10 +108,16 @@ const make = Effect.fnUntraced(function* (
     yield* sql`insert into workflows (id, team_id, name, source_id, status, version, steps, edges, definition_hash, created_at, updated_at)
       values (${workflows[place]!}, ${team}, ${`flow ${6 - place}`}, ${history.sources[place % 3]!}, ${status}, 1, '[]', '[]', '', now(), now())`
   }
-  yield* sql`insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, created_at, updated_at)
+  yield* sql`insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, outcome, error_code, error_step_id,
+      label, steps_count, started_at, created_at, updated_at)
     select 'wfr_' || right(id, 26), team_id, ${workflows[0]!}, id, source_id, 1,
-      case when row_number() over (order by id) % 3 = 0 then 'failed' else 'succeeded' end, 0, created_at, created_at
-    from requests where team_id = ${team} and status = 'accepted'`
+      case when place % 3 = 0 then 'failed' else 'succeeded' end, case place % 3 when 0 then 'failed' when 1 then 'completed' else 'filtered' end,
+      case when place % 6 = 0 then 'TIMEOUT' when place % 6 = 3 then 'BAD_RESPONSE' end, case when place % 3 = 0 then 'step_' || place % 2 end,
+      case place % 2 when 0 then 'even ' else 'odd ' end || place, 0, created_at, created_at, created_at
+    from (select *, row_number() over (order by id) as place from requests where team_id = ${team} and status = 'accepted') r`
+  yield* sql`insert into workflow_steps (id, team_id, run_id, part, steps, previews, created_at)
+    select ${prefixes.workflowPart} || right(id, 26), team_id, id, 1, '{}', '{"0":{"output":{"preview":"of ' || upper(request_id) || '"}}}', created_at
+    from workflow_runs where team_id = ${team}`
   for (const place of places) {
     yield* sql`insert into actions (id, team_id, name, provider_key, action_key, config, version, disabled_at, created_at, updated_at)
       values (${newId(prefixes.action, from)}, ${team}, ${`a${6 - place}`}, 'http', 'request', ${action}::json, 1,

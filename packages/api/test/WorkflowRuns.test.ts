@@ -364,6 +364,60 @@ layer(world, { excludeTestServices: true })("Workflow runs over HTTP", (it) => {
     })
   )
 
+  it.effect("The answer of a refused call is shown with each attempt and read by the error branch", () =>
+    Effect.gen(function* () {
+      const destination = yield* createDestination
+      const workflow = yield* createWorkflow(
+        [
+          send("crm1", destination.id, { on_error: "branch", retry: { count: 1, interval: 1_000 } }),
+          trim("hint", "{{steps.crm1.error.response.body.hint}} ({{steps.crm1.error.response.headers.x-request-id}})")
+        ],
+        [from(null, "crm1"), from("crm1", "hint", "error")]
+      )
+      const refused = (status: number, hint: string) => ({
+        kind: "failed" as const,
+        error: {
+          code: "BAD_RESPONSE",
+          message: `HTTP ${status}`,
+          status,
+          response: {
+            status,
+            headers: { "x-request-id": "r-1" },
+            body: { hint, api_key: "0123456789abcdef" },
+            truncated: false
+          }
+        }
+      })
+      coming.push(refused(503, "later"), refused(422, "no such customer"))
+      const { run } = yield* receive(workflow, { name: "Ada" })
+      yield* carryOut(workflow.id)
+      const sql = yield* SqlClient.SqlClient
+      yield* Effect.repeat(Effect.andThen(Effect.sleep("20 millis"), carryOut(workflow.id)), {
+        until: () => Effect.map(sql`select 1 from workflow_queue where run_id = ${run}`, ({ length }) => length === 0)
+      })
+      const path = `/workflows/${workflow.id}/runs/${run}`
+      const { body } = yield* call("GET", `${path}?include_previews=true`)
+      const response = { headers: { "x-request-id": "r-1" }, truncated: false }
+      const second = { ...response, status: 422, body: { hint: "no such customer", api_key: "[REDACTED]" } }
+      expect(body.steps[0]).toMatchObject({
+        status: "failed",
+        handled: true,
+        error: { code: "BAD_RESPONSE", message: "HTTP 422", status: 422, response: second },
+        attempts: [
+          { number: 1, error_message: "HTTP 503", response: { ...response, status: 503, body: { hint: "later" } } },
+          { number: 2, error_message: "HTTP 422", response: second }
+        ]
+      })
+      expect(body.steps[1].output_preview.preview).toEqual({ result: "no such customer (r-1)" })
+      const plain = (yield* call("GET", path)).body
+      expect(plain.steps[0].error).toEqual({ code: "BAD_RESPONSE", message: "HTTP 422", status: 422, response: null })
+      expect(JSON.stringify(plain)).not.toContain("customer")
+      yield* sql`update workflow_steps set outputs = null, previews = null where run_id = ${run}`
+      const expired = (yield* call("GET", `${path}?include_previews=true`)).body
+      expect(expired.steps[0]).toMatchObject({ error: { message: "HTTP 422", response: null } })
+    })
+  )
+
   it.effect("Errors of workflow runs contain no secrets", () =>
     Effect.gen(function* () {
       const { workflow } = yield* flow()
@@ -544,6 +598,101 @@ layer(world, { excludeTestServices: true })("Workflow runs over HTTP", (it) => {
       })
       yield* call("DELETE", `/workflows/${odd.id}`)
       expect(yield* ids(`q=${encodeURIComponent("100%")}`)).toEqual([])
+    })
+  )
+
+  it.effect("Workflow runs are narrowed by what failed, when they started, and what their previews show", () =>
+    Effect.gen(function* () {
+      const destination = yield* createDestination
+      const workflow = yield* createWorkflow(
+        [send("crm1", destination.id, { on_error: "continue" })],
+        [from(null, "crm1")]
+      )
+      const stopping = yield* flow()
+      const run = Effect.fnUntraced(function* (of: typeof workflow, name: string, fails: boolean) {
+        if (fails) coming.push(failing(503, `no ${name}`))
+        const { run } = yield* receive(of, { name, paid: true })
+        yield* carryOut(of.id)
+        return run
+      })
+      const ada = yield* run(workflow, 'Ada "the first"', false)
+      const bob = yield* run(workflow, "Bob", true)
+      const eve = yield* run(stopping.workflow, "Eve", true)
+      const ids = (path: string) =>
+        Effect.map(call("GET", path), ({ body }) => body.models.map(({ id }: { id: string }) => id))
+      const own = (query: string) => ids(`/workflows/${workflow.id}/runs?${query}`)
+      const active = (query: string) =>
+        Effect.map(ids(`/workflow-activity?${query}`), (found: ReadonlyArray<string>) =>
+          found.filter((id) => [ada, bob, eve].includes(id))
+        )
+      expect(yield* own("outcome=completed_with_errors")).toEqual([bob])
+      expect(yield* active("outcome=completed,FAILED")).toEqual([eve, ada])
+      expect(yield* active("error_code=bad_response")).toEqual([eve])
+      expect(yield* active("error_step_id=crm1")).toEqual([eve])
+      expect(yield* own("started_from=now-1h&started_to=now")).toEqual([bob, ada])
+      expect(yield* own("started_to=now-1h")).toEqual([])
+      expect(yield* own(`text=${encodeURIComponent('ADA "the')}`)).toEqual([ada])
+      expect(yield* active("text=bob")).toEqual([bob])
+      expect(yield* active(`text=bob&q=${encodeURIComponent(workflow.name)}`)).toEqual([bob])
+      expect(yield* active(`text=bob&q=${encodeURIComponent(stopping.workflow.name)}`)).toEqual([])
+      expect(yield* own("text=bob&to=now-1h")).toEqual([])
+      const first = (yield* call("GET", `/workflows/${workflow.id}/runs?text=paid&limit=1`)).body
+      expect(first).toMatchObject({ models: [{ id: bob }], has_more: true, total_exact: false })
+      const second = (yield* call(
+        "GET",
+        `/workflows/${workflow.id}/runs?text=paid&limit=1&cursor=${first.next_cursor}`
+      )).body
+      expect(second).toMatchObject({ models: [{ id: ada }], has_more: false })
+      for (const wrong of ["outcome=done", "error_code=a-b", "started_from=yesterday", `text=${"x".repeat(201)}`]) {
+        expect([wrong, (yield* call("GET", `/workflow-activity?${wrong}`)).status]).toEqual([wrong, 400])
+      }
+    })
+  )
+
+  it.effect("A run is labelled when it begins, by the template of its version, and found by its label", () =>
+    Effect.gen(function* () {
+      const run_label = "order {{trigger.body.id}} {{trigger.body.api_key}}"
+      const destination = yield* createDestination
+      const workflow = yield* createWorkflow([send("crm1", destination.id)], [from(null, "crm1")], { run_label })
+      expect(workflow.run_label).toBe(run_label)
+      const path = `/workflows/${workflow.id}`
+      coming.push(failing(503))
+      const first = yield* receive(workflow, { id: 7, api_key: "0123456789abcdef" })
+      const label = "order 7 [REDACTED]"
+      const labels = (query: string) =>
+        Effect.map(call("GET", `${path}/runs?${query}`), ({ body }) =>
+          body.models.map(({ id, label }: { id: string; label: string }) => [id, label])
+        )
+      expect(yield* labels("")).toEqual([[first.run, null]])
+      yield* carryOut(workflow.id)
+      expect(yield* labels("")).toEqual([[first.run, label]])
+      const changed = yield* call("PATCH", path, { body: { run_label: "{{trigger.body.id}}%" } })
+      expect(changed.body).toMatchObject({ version: 2, run_label: "{{trigger.body.id}}%" })
+      const second = yield* receive({ ...workflow, version: 2 }, { id: 8 })
+      yield* carryOut(workflow.id)
+      expect(yield* labels("")).toEqual([
+        [second.run, "8%"],
+        [first.run, label]
+      ])
+      expect(yield* labels(`label=${encodeURIComponent(label)}`)).toEqual([[first.run, label]])
+      expect(yield* labels("label=order")).toEqual([])
+      expect(yield* labels("label_prefix=order%207")).toEqual([[first.run, label]])
+      expect(yield* labels("label_prefix=%25")).toEqual([])
+      expect((yield* call("GET", `${path}/runs/${second.run}`)).body.label).toBe("8%")
+      expect((yield* call("GET", `/workflow-activity?label_prefix=8%25&q=${first.request}`)).body.models).toEqual([])
+      expect((yield* call("GET", `/workflow-activity?label=8%25&source_id=${workflow.source_id}`)).body.models).toEqual(
+        [expect.objectContaining({ id: second.run, label: "8%" })]
+      )
+      const tested = yield* call("POST", `${path}/test`, { body: { trigger: { body: { id: 9 } } } })
+      expect(tested.body).toMatchObject({ label: "9%" })
+      expect((yield* call("GET", "/workflows")).body.models[0].run_label).toBe("{{trigger.body.id}}%")
+      for (const wrong of ["{{steps.crm1.output.status}}", "{{trigger.bdoy}}", "x".repeat(1_001), 7]) {
+        expect(yield* call("PATCH", path, { body: { run_label: wrong } })).toMatchObject({
+          status: 400,
+          body: { data: { fields: [{ path: "run_label" }] } }
+        })
+      }
+      expect((yield* call("PATCH", path, { body: { run_label: null } })).body.run_label).toBeNull()
     })
   )
 

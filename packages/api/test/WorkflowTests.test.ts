@@ -38,6 +38,27 @@ const told = (answer: any): ReadonlyArray<unknown> =>
 const trigger = { body: { name: " Ada ", total: 120, lines: ["a", "b"] } }
 
 layer(server, { excludeTestServices: true })("Workflow tests", (it) => {
+  it.effect("A mocked error may have an answer, which the error branch reads and the test shows", () =>
+    Effect.gen(function* () {
+      const steps = [
+        to("to_crm", yield* destination, { config: { on_error: "branch" } }),
+        trim("hint", "{{steps.to_crm.error.response.body.hint}}")
+      ]
+      const edges = [from(null, "to_crm"), from("to_crm", "hint", { source_port: "error" })]
+      const response = { status: 409, body: { hint: "exists", password: "hunter2hunter2" } }
+      const mocks = { to_crm: { error: { code: "BAD_RESPONSE", message: "HTTP 409", response } } }
+      const tested = yield* call("POST", "/workflows/test", { body: { steps, edges, trigger, mocks } })
+      expect(tested).toMatchObject({ status: 200, body: { outcome: "completed_with_errors" } })
+      expect(tested.body.steps[0].error).toEqual({
+        code: "BAD_RESPONSE",
+        message: "HTTP 409",
+        status: 409,
+        response: { status: 409, headers: {}, body: { hint: "exists", password: "[REDACTED]" }, truncated: false }
+      })
+      expect(tested.body.steps[1].output_preview.preview).toEqual({ result: "exists" })
+    })
+  )
+
   it.effect(
     "Dry run of a stored workflow executes steps of the process, mocks its destination and takes no time for delays",
     () =>

@@ -68,6 +68,7 @@ export const create = Effect.fnUntraced(function* (
   return yield* workflows.create(owner, newId(prefixes.workflow, Date.now()), {
     name: unique("workflow"),
     description: null,
+    run_label: null,
     source_id: source.id,
     status: "active",
     steps: steps as never,

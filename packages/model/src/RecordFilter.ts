@@ -1,6 +1,7 @@
 import { EventStatus } from "./Event.ts"
 import { IgnoredCause } from "./IgnoredEvent.ts"
 import { RequestStatus, RetryKind } from "./Request.ts"
+import { RunOutcome } from "./WorkflowRun.ts"
 
 /*
  * The filters of lists of records, each declared once. Lists, counts, series and bulk operations take the same filters under the
@@ -205,3 +206,20 @@ export const attemptFilters = {
     lasts: true
   }
 } as const satisfies RecordFilters
+
+/** Lists of runs have filters of their own beside these. */
+export const runFilters = {
+  outcome: { kind: "words", words: RunOutcome.literals, description: "Only runs with these outcomes", lasts: false },
+  error_code: { kind: "codes", description: "Only runs that failed with these codes", lasts: false },
+  error_step_id: { ...ids("Only runs that failed at these steps"), lasts: false },
+  label: { kind: "text", description: "Only runs with exactly this label", lasts: false },
+  label_prefix: { kind: "text", description: "Only runs whose label begins with this text", lasts: false },
+  text: {
+    kind: "text",
+    description:
+      "Only runs with this text in the previews of their steps' inputs, outputs or refused calls, without regard to case. Without a window: the runs of the last 24 hours",
+    lasts: false
+  }
+} as const satisfies RecordFilters
+
+export type RunNarrowing = Narrowing<typeof runFilters>

@@ -6,7 +6,7 @@ import { IgnoredEvent } from "./IgnoredEvent.ts"
 import { ProxyExchange } from "./ProxyExchange.ts"
 import { Request } from "./Request.ts"
 import { Timestamp } from "./Timestamp.ts"
-import { WorkflowRun } from "./WorkflowRun.ts"
+import { StepSummary, WorkflowRun } from "./WorkflowRun.ts"
 
 /** The kinds of timeline items, in the order that is used for equal times. */
 export const timelineKinds = [
@@ -63,6 +63,17 @@ export const TimelineItem = Schema.Struct({
 
 export interface TimelineItem extends Schema.Schema.Type<typeof TimelineItem> {}
 
+/** A run that the request began. */
+export const TracedRun = Schema.Struct({
+  ...WorkflowRun.fields,
+  workflow_name: Schema.String,
+  steps: Schema.NullOr(Schema.Array(StepSummary)).annotate({
+    description: "The steps of the first 20 runs, as in the list of all runs. Null: of a later one"
+  })
+}).annotate({ identifier: "TracedRun" })
+
+export interface TracedRun extends Schema.Schema.Type<typeof TracedRun> {}
+
 /**
  * A request with everything that followed from it. Lists are limited (see `truncated`): with more than three hundred attempts, or
  * more than 4 MiB of their answers, the oldest ones are shown, and the counts are of what is shown. Bodies above 64 KiB in the
@@ -79,7 +90,7 @@ export const Trace = Schema.Struct({
   no_event_reason: Schema.NullOr(NoEventReason).annotate({
     description: "Why there is no event. Null: there are events"
   }),
-  workflow_runs: Schema.Array(WorkflowRun),
+  workflow_runs: Schema.Array(TracedRun),
   transformations: Schema.Array(ExecutionDetail),
   transformations_by_event_id: Schema.Record(Schema.String, Schema.Array(ExecutionDetail)),
   timeline: Schema.Array(TimelineItem),

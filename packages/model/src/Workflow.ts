@@ -52,6 +52,7 @@ export const Workflow = Schema.Struct({
   description: textOrNull,
   status: WorkflowStatus,
   version: Schema.Int.annotate({ description: "Increases by one with every change" }),
+  run_label: textOrNull.annotate({ description: "The template of the label of its runs. Null: they have none" }),
   source: Schema.NullOr(Trigger),
   capabilities: Capabilities,
   steps: Schema.optionalKey(Schema.Array(Schema.Json)),

@@ -13,15 +13,16 @@ const countOrNull = Schema.NullOr(Schema.Int)
 const durationOrNull = countOrNull.annotate({ description: "Milliseconds from start to end. Null: it has not ended" })
 const sizeOrNull = countOrNull.annotate({ description: "Bytes. Null: unknown" })
 
-const Outcome = Schema.Literals(["completed", "filtered", "completed_with_errors", "failed", "cancelled"])
+export const RunOutcome = Schema.Literals(["completed", "filtered", "completed_with_errors", "failed", "cancelled"])
 
 const row = {
   id: Schema.String,
   workflow_id: Schema.String,
   request_id: Schema.String,
   run_type: Schema.Literal("workflow"),
+  label: textOrNull.annotate({ description: "By the workflow's run_label. Null: it has none, or has not begun" }),
   status: RunStatus,
-  outcome: Schema.NullOr(Outcome),
+  outcome: Schema.NullOr(RunOutcome),
   workflow_version: Schema.Int,
   attempt_count: count.annotate({ description: "One, plus the number of step retries" }),
   error_code: textOrNull,
@@ -61,11 +62,26 @@ export const PayloadPreview = Schema.Struct({
 }).annotate({ identifier: "PayloadPreview" })
 export type PayloadPreview = typeof PayloadPreview.Type
 
+const StepAnswer = Schema.Struct({
+  status: Schema.Int,
+  headers: Schema.Record(Schema.String, Schema.String),
+  body: Schema.Json.annotate({ description: "Parsed if it is JSON; null if it is empty, or cannot be shown" }),
+  truncated: Schema.Boolean.annotate({ description: "Whether only a part of the body is shown" })
+}).annotate({ identifier: "StepAnswer" })
+
+/** With `include_previews`. Null: there was no answer, it is not kept any more, or it was not asked for. */
+const answerOrNull = Schema.NullOr(StepAnswer).annotate({
+  description:
+    "The answer of the target that refused the call, without secrets. Null: there was none, it is not stored, or `include_previews` is not true"
+})
+
 const StepAttempt = Schema.Struct({
   number: Schema.Int,
   status: Schema.Literals(["running", "succeeded", "failed"]),
   response_status: countOrNull,
   error_code: textOrNull,
+  error_message: textOrNull,
+  response: answerOrNull,
   started_at: timeOrNull,
   finished_at: timeOrNull,
   duration_ms: durationOrNull
@@ -128,6 +144,9 @@ export const StepExecution = Schema.Struct({
   resource: Schema.NullOr(Schema.Struct({ type: Schema.String, id: Schema.String })),
   queued_at: timeOrNull,
   duration_ms: durationOrNull,
+  error: Schema.NullOr(
+    Schema.Struct({ code: Schema.String, message: Schema.String, status: countOrNull, response: answerOrNull })
+  ).annotate({ description: "Why the step failed. For a step that runs for a list: the last failure" }),
   input_preview: Schema.NullOr(PayloadPreview),
   output_preview: Schema.NullOr(PayloadPreview)
 }).annotate({ identifier: "StepExecution" })
@@ -211,6 +230,7 @@ export const WorkflowActivity = Schema.Struct({
   workflow_id: row.workflow_id,
   workflow_name: textOrNull,
   workflow_version: row.workflow_version,
+  label: row.label,
   source: Schema.Struct(source),
   status: row.status,
   outcome: row.outcome,
@@ -221,6 +241,7 @@ export const WorkflowActivity = Schema.Struct({
   skipped_steps: row.skipped_steps,
   error_code: row.error_code,
   error_message: row.error_message,
+  error_step_id: row.error_step_id,
   steps: Schema.Array(StepSummary).annotate({
     description:
       "The steps. Of a run with more than 200 journal entries, only steps that changed recently or at the beginning"

@@ -101,6 +101,7 @@ export const instantiated = (template: Template, written: Members): Result.Resul
     return Result.succeed({
       name: (name ?? template.name).trim(),
       description: template.description,
+      run_label: null,
       source_id: source_id ?? null,
       status: "draft",
       ...template.graph(given),

@@ -5,9 +5,10 @@ import { prefixes } from "@tidegate/model/Ids"
 import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { Workflow, WorkflowStatus } from "@tidegate/model/Workflow"
 import { limits } from "@tidegate/workflows/Limits"
+import { labelFault } from "@tidegate/workflows/RunLabel"
 import { describedAs } from "./DescribedAs.ts"
 import { isStorableJson, type Members } from "./Input.ts"
-import { DescriptionUpTo, Id, Name, OneOf, optional } from "./Members.ts"
+import { DescriptionUpTo, Id, Name, OneOf, optional, Storable } from "./Members.ts"
 import { type Body, bodyOf, type Change, resource, type Situation } from "./Resource.ts"
 import { ids, times } from "./ExampleIds.ts"
 import { WorkflowEdges, WorkflowSteps } from "./workflow/Document.ts"
@@ -30,8 +31,19 @@ const parts = (what: string, most: number, described: Schema.Top) =>
 
 const Status = OneOf(WorkflowStatus.literals).annotate({ description: "Default: active" })
 
+/** What is wrong with a template is said when it is written, because a run cannot say it. */
+const RunLabel = Schema.NullOr(
+  Storable(limits.labelTemplateLength).check(
+    Schema.makeFilter((template: string) => labelFault(template) ?? true, { toJsonSchema: () => ({}) })
+  )
+).annotate({
+  description: `A template that labels each run when it begins, such as "order {{trigger.body.id}}"; it reads trigger, run, workflow and source. The label has at most ${limits.labelLength} characters`,
+  examples: ["order {{trigger.body.id}}"]
+})
+
 const settings = {
   description: optional(DescriptionUpTo(4_000)),
+  run_label: optional(RunLabel),
   status: optional(Status),
   steps: optional(parts("steps", limits.steps, WorkflowSteps)),
   edges: optional(parts("edges", limits.edges, WorkflowEdges))
@@ -101,6 +113,7 @@ const judged = <B extends Body<Schema.Codec<unknown>>>(of: B): B => ({
 export interface WorkflowFields {
   readonly name: string
   readonly description: string | null
+  readonly run_label: string | null
   readonly source_id: string | null
   readonly status: WorkflowStatus
   readonly steps: ReadonlyArray<Schema.Json>
@@ -113,6 +126,7 @@ type Written = { readonly [Name in keyof WorkflowFields]?: WorkflowFields[Name] 
 const columns = {
   name: "plain",
   description: "plain",
+  run_label: "plain",
   source_id: "plain",
   status: "plain",
   steps: "plain",
@@ -171,8 +185,16 @@ export const workflow = resource({
   },
   write: judged(bodyOf(Write)),
   patch: judged(bodyOf(Patch)),
-  create: ({ description = null, edges = [], name, source_id, status = "active", steps = [] }: typeof Write.Type) =>
-    Result.succeed<WorkflowFields>({ name, description, source_id, status, steps, edges, version: 1 }),
+  create: ({
+    description = null,
+    edges = [],
+    name,
+    run_label = null,
+    source_id,
+    status = "active",
+    steps = []
+  }: typeof Write.Type) =>
+    Result.succeed<WorkflowFields>({ name, description, run_label, source_id, status, steps, edges, version: 1 }),
   change,
   upsert: change,
   columns,
@@ -186,6 +208,7 @@ export const workflow = resource({
     "description",
     "status",
     "version",
+    "run_label",
     "named",
     "edges_count",
     "created_at",
@@ -209,6 +232,7 @@ export const workflow = resource({
       description: null,
       status: "active",
       version: 1,
+      run_label: null,
       source: {
         id: ids.source,
         name: "shop",

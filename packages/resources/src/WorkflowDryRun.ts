@@ -17,7 +17,17 @@ export const dryRunModes = ["dry_run", "live"] as const
 const flag = Schema.Boolean.annotate({ message: "must be true or false" })
 const list = Schema.Array(Schema.Json).annotate({ message: "must be a list" })
 
-const MockError = Schema.Struct({ code: Schema.String, message: Schema.String })
+const MockError = Schema.Struct({
+  code: Schema.String,
+  message: Schema.String,
+  response: setting(
+    Schema.Struct({
+      status: Schema.Int,
+      headers: setting(Schema.Record(Schema.String, Schema.String)),
+      body: Schema.optionalKey(Schema.Json)
+    }).annotate({ description: "The answer that the step's target gives" })
+  )
+})
 const MockOf = Schema.Struct({
   output: Schema.optionalKey(Schema.Json),
   error: Schema.optionalKey(Schema.NullOr(MockError))
@@ -117,13 +127,22 @@ export const judgeWorkflowDryRun = (written: Members) =>
     })
   )
 
+const failureOf = ({ code, message, response = null }: typeof MockError.Type): NonNullable<Mock["error"]> => {
+  if (response === null) return { code, message }
+  const { body = null, headers, status } = response
+  return { code, message, status, response: { status, headers: headers ?? {}, body, truncated: false } }
+}
+
 /** The mocks of steps; `mocks` take precedence over `context`. */
 export const mocksOf = ({ context, mocks }: WorkflowDryRunInput): ReadonlyMap<string, Mock> =>
   new Map(
     Object.entries({ ...context?.steps, ...mocks }).map(([id, { error, output }]) => {
       return [
         id,
-        { ...(output === undefined ? {} : { output }), ...((error ?? null) === null ? {} : { error: error! }) }
+        {
+          ...(output === undefined ? {} : { output }),
+          ...((error ?? null) === null ? {} : { error: failureOf(error!) })
+        }
       ]
     })
   )

@@ -30,6 +30,7 @@ const reads = Effect.gen(function* () {
 const most: Readonly<Record<string, number | null>> = {
   // It counts up to five thousand.
   "the backlogs": 6_000,
+  "the backlog of runs": 1_500,
   "cancelling what waits for a connection": null,
   "cancelling what waits for a destination": null
 }

@@ -4,6 +4,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { derivedId, idTime, newId, prefixes, sibling } from "@tidegate/model/Ids"
 import { loadAction, readActionPace } from "@tidegate/storage/workflows/Actions"
 import { currentActions, pinnedActions } from "@tidegate/storage/workflows/ActionVersions"
+import { runBacklog } from "../src/workflows/RunBacklog.ts"
 import { backlogs } from "@tidegate/storage/delivery/Backlog"
 import { cancelPending } from "@tidegate/storage/delivery/CancelPending"
 import * as Database from "@tidegate/storage/Database"
@@ -316,6 +317,7 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
     run: () => readDeliverySettings(destination, 1)
   },
   "what is due": { file: "delivery/DeliveryRows.ts", run: () => dueWork([1, 2, 3], Date.now() + 1000) },
+  "the backlog of runs": { file: "workflows/RunBacklog.ts", run: () => runBacklog([1, 2, 3]) },
   "the backlogs": { file: "delivery/Backlog.ts", run: () => backlogs([1, 2, 3]) },
   "the first 20 pending routes of a connection": {
     file: "delivery/RoutingJobs.ts",

@@ -48,6 +48,7 @@ const create = Effect.fnUntraced(function* (fields: Partial<WorkflowFields> = {}
   const written: WorkflowFields = {
     name: unique("workflow"),
     description: null,
+    run_label: null,
     source_id,
     status: "active",
     steps: [],

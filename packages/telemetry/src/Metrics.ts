@@ -211,6 +211,33 @@ export const metrics = {
     "s"
   ),
 
+  // Runs of workflows.
+  workflowRuns: counters("tidegate_workflow_runs_total", "Runs of workflows that ended, by outcome.", [
+    ["outcome", ["completed", "filtered", "completed_with_errors", "failed", "cancelled"]]
+  ]),
+  workflowRunSeconds: histogram(
+    "tidegate_workflow_run_seconds",
+    "Seconds from the start of a run to its end, including delays and waits.",
+    slow
+  ),
+  workflowStepsFailed: counters(
+    "tidegate_workflow_steps_failed_total",
+    "Steps of runs that failed after their last attempt, by kind and error code.",
+    [
+      ["kind", 12],
+      ["code", 24]
+    ]
+  ),
+  workflowRunsWaiting: gauge(
+    "tidegate_workflow_runs_waiting",
+    "Unfinished runs of workflows, for the shards that this process holds."
+  ),
+  workflowOldestDue: gauge(
+    "tidegate_workflow_oldest_due_seconds",
+    "Seconds for which the oldest unfinished run of an active workflow has been due; 0: none is due.",
+    "s"
+  ),
+
   setAside: counters(
     "tidegate_set_aside_total",
     "Work that is not started again automatically because three processes ended during it, by kind.",
@@ -290,7 +317,7 @@ export const metrics = {
     ["reason", ["rate", "queue_full", "collector"]]
   ]),
   linesSuppressed: counters("tidegate_log_lines_suppressed_total", "Wide log lines that were not written, by kind.", [
-    ["kind", ["request", "callback", "attempt", "call", "run"]]
+    ["kind", ["request", "callback", "attempt", "call", "run", "workflow_run", "workflow_step"]]
   ]),
 
   // The process.

@@ -57,10 +57,41 @@ export interface AttemptOutcome {
   readonly finishedAt: number
 }
 
+/** A recorded run of a workflow in progress. */
+export interface RunTrace {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId: string
+}
+
+/** The data of a step's span. Times are Unix milliseconds. */
+export interface StepOutcome {
+  readonly stepId: string
+  readonly kind: string
+  readonly attempts: number
+  readonly startedAt: number
+  readonly finishedAt: number
+  readonly errorCode: string | null
+  readonly responseStatus: number | null
+}
+
+/** The data of a run's span. Times are Unix milliseconds. */
+export interface RunOutcome {
+  readonly runId: string
+  readonly requestId: string
+  readonly teamId: string
+  readonly workflowId: string
+  readonly attempts: number
+  readonly outcome: string
+  readonly errorCode: string | null
+  readonly startedAt: number
+  readonly finishedAt: number
+}
+
 /**
  * Spans of the event path: the request at ingress, its routes, and every attempt. The parent of a span may have been recorded by
  * another process, or before a restart. So no state of a trace is kept in memory: the sender's context is in the stored headers, and the ids
- * that the gateway adds are derived from the ids of the request and the event. Only an attempt has a random id, because it can happen twice.
+ * that the gateway adds are derived from the ids of the request and the event. Only an attempt, and a step of a workflow, has a random id, because it can happen twice.
  *
  * A request that is not sampled costs one check of a header, and its headers stay unchanged.
  */
@@ -76,13 +107,26 @@ export interface Tracing {
   /** Null: this attempt is not recorded. `rootEventId`: the id of the event that the request created. */
   readonly attempt: (headers: Headers, requestId: string, rootEventId: string) => AttemptTrace | null
   readonly attempted: (trace: AttemptTrace | null, startedAt: number, outcome: AttemptOutcome) => void
+  /** Null: this run is not recorded. `attempts`: how often it was begun; each beginning has its own span. */
+  readonly run: (headers: Headers, requestId: string, runId: string, attempts: number) => RunTrace | null
+  readonly stepEnded: (trace: RunTrace, outcome: StepOutcome) => void
+  readonly runEnded: (trace: RunTrace, outcome: RunOutcome) => void
 }
 
 const nothing = (): void => {}
 
 /** The process's tracing; off by default. */
 export const Tracing = Context.Reference<Tracing>("@tidegate/telemetry/Tracing", {
-  defaultValue: () => ({ isOn: false, accepted: nothing, routed: nothing, attempt: () => null, attempted: nothing })
+  defaultValue: () => ({
+    isOn: false,
+    accepted: nothing,
+    routed: nothing,
+    attempt: () => null,
+    attempted: nothing,
+    run: () => null,
+    stepEnded: nothing,
+    runEnded: nothing
+  })
 })
 
 /**
@@ -104,6 +148,7 @@ const randomSpan = (): string =>
     .join("")
 const serverSpanOf = (requestId: string): string => hash("sha256", `server ${requestId}`).slice(0, 16)
 const routeSpanOf = (eventId: string): string => hash("sha256", `route ${eventId}`).slice(0, 16)
+const runSpanOf = (runId: string, attempts: number): string => hash("sha256", `run ${runId} ${attempts}`).slice(0, 16)
 const traceOf = (requestId: string): string => hash("sha256", `trace ${requestId}`).slice(0, 32)
 
 export const makeTracing = (options: {
@@ -115,7 +160,8 @@ export const makeTracing = (options: {
   const budgets = {
     accepted: new Budget(maxPerSecond),
     routed: new Budget(maxPerSecond),
-    attempt: new Budget(maxPerSecond)
+    attempt: new Budget(maxPerSecond),
+    run: new Budget(maxPerSecond)
   }
 
   const begin = (stage: keyof typeof budgets, headers: Headers, requestId: string): Trace | null => {
@@ -216,7 +262,53 @@ export const makeTracing = (options: {
           ...(outcome.errorCode === null ? {} : { "error.type": outcome.errorCode })
         }
       })
-    }
+    },
+
+    run: (headers, requestId, runId, attempts) => {
+      const trace = begin("run", headers, requestId)
+      if (trace === null) return null
+      return { traceId: trace.traceId, spanId: runSpanOf(runId, attempts), parentSpanId: serverSpanOf(requestId) }
+    },
+
+    stepEnded: ({ spanId, traceId }, { attempts, errorCode, finishedAt, kind, responseStatus, startedAt, stepId }) =>
+      push({
+        traceId,
+        spanId: randomSpan(),
+        parentSpanId: spanId,
+        name: `step ${kind}`,
+        kind: "internal",
+        startedAt,
+        endedAt: finishedAt,
+        error: errorCode,
+        attributes: {
+          "tidegate.step_id": stepId,
+          "tidegate.step_kind": kind,
+          "tidegate.attempt_number": attempts,
+          ...(responseStatus === null ? {} : { "http.response.status_code": responseStatus }),
+          ...(errorCode === null ? {} : { "error.type": errorCode })
+        }
+      }),
+
+    runEnded: ({ parentSpanId, spanId, traceId }, outcome) =>
+      push({
+        traceId,
+        spanId,
+        parentSpanId,
+        name: "workflow run",
+        kind: "internal",
+        startedAt: outcome.startedAt,
+        endedAt: outcome.finishedAt,
+        error: outcome.errorCode,
+        attributes: {
+          "tidegate.run_id": outcome.runId,
+          "tidegate.request_id": outcome.requestId,
+          "tidegate.team_id": outcome.teamId,
+          "tidegate.workflow_id": outcome.workflowId,
+          "tidegate.run_attempt": outcome.attempts,
+          "tidegate.outcome": outcome.outcome,
+          ...(outcome.errorCode === null ? {} : { "error.type": outcome.errorCode })
+        }
+      })
   }
 }
 

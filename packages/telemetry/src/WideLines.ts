@@ -14,7 +14,7 @@ export const LineLimits = Context.Reference<{ readonly successes: number; readon
   { defaultValue: () => ({ successes: 10, failures: 200 }) }
 )
 
-export type LineKind = "request" | "callback" | "attempt" | "call" | "run"
+export type LineKind = "request" | "callback" | "attempt" | "call" | "run" | "workflow_run" | "workflow_step"
 
 /** Runs a log effect in its owner's context. */
 type Run = (line: Effect.Effect<void>) => unknown

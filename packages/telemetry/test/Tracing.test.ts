@@ -39,6 +39,42 @@ const outcome = {
 }
 
 describe("Trace spans", () => {
+  it("A run's span is under its request's, its steps' are under the run's, and each beginning has its own", () => {
+    const [ingress, first, second] = [world(), world(), world()]
+    const headers = { traceparent: sender }
+    ingress.tracing.accepted(request(headers, []))
+    const run = {
+      runId: "wfr_1",
+      requestId: "req_1",
+      teamId: "tm_1",
+      workflowId: "wfl_1",
+      outcome: "failed",
+      errorCode: "BAD_RESPONSE",
+      startedAt: 3,
+      finishedAt: 9
+    }
+    for (const [attempts, { tracing }] of [[1, first] as const, [2, second] as const]) {
+      const trace = tracing.run(headers, "req_1", "wfr_1", attempts)!
+      const step = { stepId: "call", kind: "action", attempts: 1, startedAt: 4, finishedAt: 8 }
+      tracing.stepEnded(trace, { ...step, errorCode: "BAD_RESPONSE", responseStatus: 500 })
+      tracing.runEnded(trace, { ...run, attempts })
+    }
+    for (const { spans } of [first, second]) {
+      expect(spans).toMatchObject([
+        {
+          traceId,
+          parentSpanId: spans[1]!.spanId,
+          name: "step action",
+          error: "BAD_RESPONSE",
+          startedAt: 4,
+          endedAt: 8
+        },
+        { traceId, parentSpanId: ingress.spans[0]!.spanId, name: "workflow run", error: "BAD_RESPONSE", endedAt: 9 }
+      ])
+    }
+    expect(first.spans[1]!.spanId).not.toBe(second.spans[1]!.spanId)
+  })
+
   it("Spans of different processes belong to one trace with correct parents", () => {
     const [ingress, first, second] = [world(), world(), world()]
     const headers = { traceparent: sender }

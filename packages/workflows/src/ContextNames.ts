@@ -20,7 +20,10 @@ const members = (...names: ReadonlyArray<string>): Known => Object.fromEntries(n
 const ofStep = {
   status: "value",
   output: "anything",
-  error: members("code", "message", "status", "retry_after_ms", "final")
+  error: {
+    ...(members("code", "message", "status", "retry_after_ms", "final") as object),
+    response: { ...(members("status", "truncated") as object), headers: "anything", body: "anything" }
+  }
 } as const
 
 /** By root name. All steps have the same members, under their ids. */

@@ -4,6 +4,7 @@ import { define, type Mapping } from "@tidegate/interpolation/Mapping"
 import { limits } from "./Limits.ts"
 import { contextOf, type Facts, type Occurrence, type RunState, type Start } from "./Run.ts"
 import { mayTeach, type SecretTexts } from "./SecretTexts.ts"
+import { maskedAnswer } from "./StepAnswer.ts"
 import type { ApartTask, Context, Outcome, Resumable, StepError, Time, Warning } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
@@ -106,7 +107,10 @@ export function* occurred(
   const all = warnings.length === 0 ? warnings : warnings.map(bounded)
   if (outcome.kind === "failed") {
     const code = outcome.error.code.slice(0, limits.codeLength).toWellFormed()
-    const error = { ...outcome.error, code, message: yield* withoutSecrets(outcome.error.message, texts) }
+    const { response, ...rest } = outcome.error
+    const message = yield* withoutSecrets(outcome.error.message, texts)
+    const answer = response === undefined ? {} : { response: yield* maskedAnswer(response, texts) }
+    const error = { ...rest, code, message, ...answer }
     return { type: "failed", step, attempt, iteration, error, random, warnings: all }
   }
   if (size === null) {

@@ -30,6 +30,11 @@ export const limits = {
   /** The error message of a step, in characters; stored in the same way. */
   messageLength: 2_000,
   codeLength: 100,
+  /** The label of a run, and the template for it, in characters. */
+  labelLength: 200,
+  labelTemplateLength: 1_000,
+  /** The body of an answer in the error of a step, as JSON, in characters. */
+  answerLength: 65_536,
   /** The place and the message of a warning; stored in the same way. */
   warningLength: 300,
   /** Milliseconds. */

@@ -1,6 +1,6 @@
 import type { Json } from "@tidegate/model/Rule"
 import { queuedRun, type RunState, type StepState } from "./Run.ts"
-import type { Outcome } from "./StepKind.ts"
+import type { Outcome, StepError } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
 /**
@@ -11,7 +11,7 @@ import type { PlannedStep, Workflow } from "./Workflow.ts"
 /** The result of a mocked step: its output, unless there is an error. */
 export interface Mock {
   readonly output?: Json
-  readonly error?: { readonly code: string; readonly message: string }
+  readonly error?: Pick<StepError, "code" | "message" | "status" | "response">
 }
 
 export interface Rehearsal {

@@ -8,7 +8,7 @@ import { redactedInPreviews as mask } from "@tidegate/redaction/SecretValues"
 import { jsonLengthWithin } from "@tidegate/interpolation/JsonLength"
 import { isSecretHere, secretIn } from "./SecretHere.ts"
 import type { SecretTexts } from "./SecretTexts.ts"
-import type { Resumable } from "./StepKind.ts"
+import type { Resumable, StepAnswer } from "./StepKind.ts"
 
 /**
  * The form in which people see a step's input or output. A preview is made when the value is stored, and stored beside it, so
@@ -59,6 +59,8 @@ type StoredPreview = Partial<Preview> & Pick<Preview, "size_bytes" | "sha256" | 
 interface Both<Of> {
   readonly input?: Of
   readonly output?: Of
+  /** The answer in the step's error, without its secrets; null: there is none any more. */
+  readonly answer?: StepAnswer | null
 }
 
 /** A preview as it is stored: members with the usual value are left out. */
@@ -71,9 +73,10 @@ const storedPreview = (preview: Preview): StoredPreview => {
 /** The previews of a stored journal entry, by the positions of their steps. */
 export const previewsIn = (text: string): ReadonlyArray<readonly [step: number, previews: Both<Preview>]> =>
   Object.entries(readJson(text) as { readonly [step: string]: Both<StoredPreview> }).map(
-    ([step, { input, output }]) => [
+    ([step, { answer, input, output }]) => [
       Number(step),
       {
+        ...(answer === undefined ? {} : { answer }),
         ...(input === undefined ? {} : { input: { ...usual, ...input } }),
         ...(output === undefined ? {} : { output: { ...usual, ...output } })
       }
@@ -185,6 +188,14 @@ function* looked(
   }
   room.left -= length
   return { available: true, redacted: isRedacted, truncated: isPart, ...about, preview, redacted_paths, reason: null }
+}
+
+/** A value with all secrets masked, as in a preview. `isPart`: only the beginning of a large value. */
+export function* withoutSecrets(value: Json, texts: SecretTexts, isPart = false): Resumable<Json> {
+  // A text that equals a secret is recognized only while it is complete; the rest is masked as it will be shown.
+  const open = yield* texts.masked(value)
+  const seen = isPart ? beginningOf(open, 1) : open
+  return yield* new Redactor(isSecretHere, mask).value(withoutCards(seen, 1))
 }
 
 /** Bytes that are hashed in one go: this takes one or two milliseconds. */

@@ -2,7 +2,8 @@ import { readJson } from "@tidegate/json/JsonText"
 import type { Json } from "@tidegate/model/Rule"
 import { runToEnd } from "@tidegate/runtime/Resumable"
 import { type EdgeState, queuedRun, type RunState, type StepState, untouched } from "./Run.ts"
-import type { Resumable } from "./StepKind.ts"
+import { withoutAnswer } from "./StepAnswer.ts"
+import type { Resumable, StepAnswer } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"
 
 /**
@@ -12,7 +13,7 @@ import type { Workflow } from "./Workflow.ts"
 export interface Part {
   /** Small, and kept as long as the run's record. */
   readonly progress: Progress
-  /** The outputs of steps, by their position; null: nothing new. Kept as long as payloads. */
+  /** The outputs of steps, and the answers in their errors, by their position; null: nothing new. Kept as long as payloads. */
   readonly outputs: { readonly [step: string]: Output } | null
 }
 
@@ -61,6 +62,7 @@ const storedOf = (step: StepState): Partial<StoredStep> => {
 
 const storedMember = (step: StepState, member: keyof StoredStep): unknown => {
   if (member === "responseStatus") return statusOf(step)
+  if (member === "error") return step.error === null ? null : withoutAnswer(step.error)
   if (member !== "iterations" || step.iterations === null) return step[member]
   return { count: step.iterations.count, completed: step.iterations.items.length }
 }
@@ -71,6 +73,8 @@ interface Output {
   /** For a step that runs for a list: the outputs since, and how many there were before. */
   readonly after?: number
   readonly items?: ReadonlyArray<Json>
+  /** The answer in its error when it has changed; null: there is none any more. */
+  readonly answer?: StepAnswer | null
 }
 
 /** The changes between two states of one run. */
@@ -121,7 +125,7 @@ export function* outputsIn(lines: string | null): Resumable<Part["outputs"]> {
   return Object.fromEntries(entries)
 }
 
-const outputOf = (was: StepState, { iterations, output }: StepState): Output | null => {
+const outputOf = (was: StepState, { error, iterations, output }: StepState): Output | null => {
   const isNew = output !== was.output
   // A step that runs again starts its list again.
   const before = was.iterations ?? { items: [] }
@@ -130,8 +134,13 @@ const outputOf = (was: StepState, { iterations, output }: StepState): Output | n
   const after = isGoingOn ? known : 0
   const items = iterations === null ? [] : iterations.items.slice(after)
   const isListed = items.length > 0 || (iterations !== null && after < before.items.length)
-  if (!isNew && !isListed) return null
-  return { ...(isNew ? { output } : {}), ...(isListed ? { after, items } : {}) }
+  const answer = error === null || error.response === was.error?.response ? undefined : (error.response ?? null)
+  if (!isNew && !isListed && answer === undefined) return null
+  return {
+    ...(isNew ? { output } : {}),
+    ...(isListed ? { after, items } : {}),
+    ...(answer === undefined ? {} : { answer })
+  }
 }
 
 /** Journal entries between two yields. */
@@ -157,10 +166,13 @@ export function* folding(
       const i = Number(at)
       const { iterations, responseStatus: _, ...rest } = wholeStep(stored)
       const was = steps[i]!
-      const { after = was.iterations?.items.length ?? 0, items = [], output = was.output } = outputs?.[at] ?? {}
+      const given = outputs?.[at] ?? {}
+      const { after = was.iterations?.items.length ?? 0, items = [], output = was.output } = given
+      const { answer = was.error?.response ?? null } = given
       const kept = (was.iterations?.items ?? []).slice(0, after)
       steps[i] = {
         ...rest,
+        error: rest.error === null || answer === null ? rest.error : { ...rest.error, response: answer },
         output: rest.status === "pending" ? null : output,
         iterations: iterations === null ? null : { count: iterations.count, items: [...kept, ...items] }
       }

@@ -2,6 +2,7 @@ import type { Json } from "@tidegate/model/Rule"
 import { runToEnd } from "@tidegate/runtime/Resumable"
 import { define } from "@tidegate/interpolation/Mapping"
 import { limits } from "./Limits.ts"
+import { answerSize, withoutAnswer } from "./StepAnswer.ts"
 import type { Context, Resumable, StepError, Warning } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
@@ -42,7 +43,7 @@ export interface StepState {
   readonly wait: Wait | null
   readonly iterations: Iterations | null
   readonly output: Json
-  /** The size of its output as JSON, in characters. */
+  /** The size of its output, and of the answer in its error, as JSON, in characters. */
   readonly size: number
   readonly ports: ReadonlyArray<string>
   readonly error: StepError | null
@@ -324,12 +325,14 @@ class Turn {
   }
 
   private succeed(index: number, output: Json, ports: ReadonlyArray<string>, given: number): void {
-    const { handled, iterations, size: before } = this.steps[index]!
-    const size = before + given
-    const total = this.steps.reduce((sum, step) => sum + step.size, given)
-    if (size > limits.valueLength || total > limits.runLength) {
+    const { error, handled, iterations, size: held } = this.steps[index]!
+    const answer = answerSize(error)
+    const outputs = held - answer + given
+    const size = handled ? outputs + answer : outputs
+    const total = this.steps.reduce((sum, step) => sum + step.size, size - held)
+    if (outputs > limits.valueLength || total > limits.runLength) {
       const [whose, most] =
-        size > limits.valueLength ? ["the step's", limits.valueLength] : ["all steps'", limits.runLength]
+        outputs > limits.valueLength ? ["the step's", limits.valueLength] : ["all steps'", limits.runLength]
       const message = `${whose} output is longer than ${most} characters`
       return this.fail(index, { code: "OUTPUT_TOO_LARGE", message }, 0)
     }
@@ -345,23 +348,37 @@ class Turn {
     this.leave(index)
   }
 
-  private fail(index: number, error: StepError, random: number): void {
+  private fail(index: number, given: StepError, random: number): void {
     const { onError, retry } = this.planned(index)
     const { attempt, iterations } = this.steps[index]!
+    const error = this.err(index, given)
     const wait = this.state.stopped === null ? retry.waitAfter(attempt, error, random) : null
-    if (wait !== null) return this.set(index, { error, wait: { kind: "retry", until: this.now + wait } })
+    if (wait !== null) return this.set(index, { wait: { kind: "retry", until: this.now + wait } })
     if (iterations !== null && onError === "continue") {
-      this.set(index, { error, handled: true, iterations: { ...iterations, items: [...iterations.items, null] } })
+      this.set(index, { handled: true, iterations: { ...iterations, items: [...iterations.items, null] } })
       return this.iterate(index)
     }
     this.failed(index, error)
   }
 
+  /** The step's error. Its answer counts toward the size of the run; when there is no room for it, it is left out. */
+  private err(index: number, given: StepError): StepError {
+    const { error: last, size: held } = this.steps[index]!
+    if (given === last) return given
+    const outputs = held - answerSize(last)
+    const answer = answerSize(given)
+    const hasRoom = this.steps.reduce((sum, step) => sum + step.size, outputs - held + answer) <= limits.runLength
+    const error = hasRoom ? given : withoutAnswer(given)
+    this.set(index, { error, size: hasRoom ? outputs + answer : outputs })
+    return error
+  }
+
   /** The final failure of a step, without further attempts. */
-  private failed(index: number, error: StepError): void {
+  private failed(index: number, given: StepError): void {
     const { onError } = this.planned(index)
+    const error = this.err(index, given)
     const ports = { fail: [], continue: ["out"], branch: ["error"] }[onError]
-    this.set(index, { status: "failed", error, ports, handled: onError !== "fail", wait: null, finishedAt: this.now })
+    this.set(index, { status: "failed", ports, handled: onError !== "fail", wait: null, finishedAt: this.now })
     if (onError === "fail") this.stop(error, index)
     this.leave(index)
   }
@@ -377,7 +394,7 @@ class Turn {
   /** Nothing begins any more; steps that only wait end now. */
   private stop(error: StepError, step: number | null): void {
     if (this.state.stopped !== null || this.state.finishedAt !== null) return
-    this.run({ stopped: { error, step } })
+    this.run({ stopped: { error: withoutAnswer(error), step } })
     for (const [index, { error: last, status, wait }] of this.steps.entries()) {
       if (status !== "running" || wait === null) continue
       if (wait.kind === "retry" && last !== null) this.failed(index, last)

@@ -17,7 +17,7 @@ import { limits } from "./Limits.ts"
 import { progressIn, type StoredStep, wholeStep } from "./Progress.ts"
 import type { EdgeState, RunState } from "./Run.ts"
 import { defaultRetries } from "./Settings.ts"
-import type { StepError } from "./StepKind.ts"
+import type { StepAnswer, StepError } from "./StepKind.ts"
 
 /**
  * A run as people see it, from its row and its journal entries. It reads no outputs of steps: previews were made when those were
@@ -30,6 +30,7 @@ export interface RunRecord {
   readonly workflow_id: string
   readonly request_id: string
   readonly version: number
+  readonly label: string | null
   readonly status: RunStatus
   readonly outcome: RunState["outcome"]
   readonly attempts: number
@@ -66,6 +67,7 @@ export const runOf = (run: RunRecord, held: boolean): WorkflowRun => ({
   workflow_id: run.workflow_id,
   request_id: run.request_id,
   run_type: "workflow",
+  label: run.label,
   status: run.status,
   outcome: run.outcome,
   workflow_version: run.version,
@@ -99,15 +101,26 @@ export interface ReportedPart {
   readonly steps: string
 }
 
-/** The previews of a step's input and output, by its position; null: not requested. */
-export type PreviewsOf = (
-  index: number
-) => { readonly input: PayloadPreview | null; readonly output: PayloadPreview | null } | null
+/** The previews of a step. */
+export interface StepPreviews {
+  readonly input: PayloadPreview | null
+  readonly output: PayloadPreview | null
+  /** The answers of the calls that were refused, by the journal entries that have them; null: the last one was replaced by none. */
+  readonly answers: ReadonlyMap<number, StepAnswer | null>
+}
+
+/** The previews of the step at a position; null: not requested. */
+export type PreviewsOf = (index: number) => StepPreviews | null
 
 interface Attempt {
   readonly number: number
   readonly startedAt: number
-  finished: { readonly at: number; readonly status: "succeeded" | "failed"; readonly error: StepError | null } | null
+  finished: {
+    readonly at: number
+    readonly part: number
+    readonly status: "succeeded" | "failed"
+    readonly error: StepError | null
+  } | null
 }
 
 interface Known {
@@ -253,6 +266,16 @@ export class StepReports {
     return { kind: "hold", until: new Date(Math.max(...into.map((i) => this.#settledAt[i]!))).toISOString() }
   }
 
+  #errorOf(
+    { error_code: code, error_message: message, response_status: status }: StepSummary,
+    { since }: Known,
+    answers: StepPreviews["answers"] = new Map()
+  ): StepExecution["error"] {
+    if (code === null || message === null) return null
+    const last = Math.max(...[...answers.keys()].filter((part) => part >= since))
+    return { code, message, status, response: answers.get(last) ?? null }
+  }
+
   #execution(index: number, previews: ReturnType<PreviewsOf>, held: boolean): StepExecution {
     const { config, resource_id } = this.#steps[index]!
     const known = this.#known[index]!
@@ -266,7 +289,9 @@ export class StepReports {
       handled: state?.handled ?? false,
       attempt_count: state?.attempt ?? 0,
       max_attempts: maxAttemptsOf(config),
-      attempts: known.attempts.map((attempt) => shownAttempt(attempt, summary.response_status)),
+      attempts: known.attempts.map((attempt) =>
+        shownAttempt(attempt, summary.response_status, this.#masked, previews?.answers)
+      ),
       wait: this.#waitOf(index, held),
       warnings: (state?.warnings ?? []).map((warning) =>
         warning.message === undefined ? warning : Object.assign({}, warning, { message: this.#masked(warning.message) })
@@ -276,6 +301,7 @@ export class StepReports {
       resource: resource_id === null || of === undefined ? null : { type: of, id: resource_id },
       queued_at: summary.started_at,
       duration_ms: lasted(state?.startedAt ?? null, state?.finishedAt ?? null),
+      error: this.#errorOf(summary, known, previews?.answers),
       input_preview: previews?.input ?? null,
       output_preview: previews?.output ?? null
     }
@@ -314,19 +340,26 @@ const takeStep = (known: Known, state: StoredStep, part: number, at: number): vo
   }
   const current = known.attempts.at(-1)!
   if (current.finished !== null) return
-  if (state.wait?.kind === "retry") current.finished = { at, status: "failed", error: state.error }
+  if (state.wait?.kind === "retry") current.finished = { at, part, status: "failed", error: state.error }
   else if (state.status === "succeeded" || state.status === "failed") {
     const error = state.status === "failed" ? state.error : null
-    current.finished = { at: state.finishedAt ?? at, status: state.status, error }
+    current.finished = { at: state.finishedAt ?? at, part, status: state.status, error }
   }
 }
 
-const shownAttempt = ({ finished, number, startedAt }: Attempt, lastStatus: number | null): StepAttempt => ({
+const shownAttempt = (
+  { finished, number, startedAt }: Attempt,
+  lastStatus: number | null,
+  shown: (message: string) => string,
+  answers: StepPreviews["answers"] | undefined
+): StepAttempt => ({
   number,
   status: finished?.status ?? "running",
   response_status:
     finished === null ? null : finished.status === "succeeded" ? lastStatus : (finished.error?.status ?? null),
   error_code: finished?.error?.code ?? null,
+  error_message: finished?.error == null ? null : shown(finished.error.message),
+  response: finished?.error == null ? null : (answers?.get(finished.part) ?? null),
   started_at: written(startedAt),
   finished_at: written(finished?.at ?? null),
   duration_ms: lasted(startedAt, finished?.at ?? null)

@@ -30,6 +30,16 @@ export interface Context {
   readonly item_index?: number
 }
 
+/** The answer of a target that refused a step's call, without secrets. */
+export interface StepAnswer {
+  readonly status: number
+  readonly headers: { readonly [name: string]: string }
+  /** Parsed if it is JSON. */
+  readonly body: Json
+  /** Whether only a part of the body is here. */
+  readonly truncated: boolean
+}
+
 /** How a step failed. `status` is a response's; `retry_after_ms` is the wait that it asked for. */
 export interface StepError {
   readonly code: string
@@ -38,6 +48,8 @@ export interface StepError {
   readonly retry_after_ms?: number
   /** It is known that another attempt would fail too. */
   readonly final?: boolean
+  /** The answer to the call; absent when there was none. */
+  readonly response?: StepAnswer
 }
 
 export interface Warning {

@@ -32,6 +32,16 @@ export const fails = (code = "BAD_RESPONSE", status = 500): Outcome => ({
   kind: "failed",
   error: { code, message: `HTTP ${status}`, status }
 })
+/** A failure with the target's answer. */
+export const refuses = (body: unknown, status = 422): Outcome => ({
+  kind: "failed",
+  error: {
+    code: "BAD_RESPONSE",
+    message: `HTTP ${status}`,
+    status,
+    response: { status, headers: { "content-type": "application/json" }, body: body as never, truncated: false }
+  }
+})
 
 /** A world for one run: it carries out effects as `outcomes` says, one at a time, in an order that `roll` chooses. */
 export class Play {

@@ -7,7 +7,7 @@ import { SecretTexts } from "../src/SecretTexts.ts"
 import type { Outcome } from "../src/StepKind.ts"
 import type { Workflow } from "../src/Workflow.ts"
 import { branch, call, compiled, delay, echo, edge, facts, filter } from "./Graphs.ts"
-import { allOf, dice, done, fails, Play } from "./Play.ts"
+import { allOf, dice, done, fails, Play, refuses } from "./Play.ts"
 
 /** A world that stores a part for each change, and knows its run from its parts alone. */
 class Stored extends Play {
@@ -57,12 +57,27 @@ describe("Journal entries of a run", () => {
   it.each(Array.from({ length: 60 }, (_, seed) => seed))("Journal entries restore a run anywhere (seed %i)", (seed) => {
     const roll = dice(seed)
     const body = { yes: roll() < 0.7, all: Array.from({ length: Math.floor(roll() * 5) }, (_, i) => ({ i })) }
-    const outcomes = (): Outcome => (roll() < 0.4 ? fails() : done({ drawn: Math.floor(roll() * 3) }))
+    const outcomes = (): Outcome => {
+      if (roll() < 0.6) return done({ drawn: Math.floor(roll() * 3) })
+      return roll() < 0.5 ? fails() : refuses({ drawn: Math.floor(roll() * 3) }, 503)
+    }
     const play = new Stored(everything(), facts(body), outcomes, roll).run()
     expect(play.state.finishedAt).not.toBeNull()
     const failed = play.state.steps.findIndex(({ status }) => status === "failed")
     if (failed >= 0) play.tell({ type: "retried", step: failed }).run()
     expect(play.state.finishedAt).not.toBeNull()
+  })
+
+  it("The answer of a refused call is kept as long as outputs, not as long as the record", () => {
+    const workflow = compiled([call("call", { retry: { count: 1, interval: 1_000 } })], [edge("", "call")])
+    const play = new Stored(workflow, facts(), () => refuses({ hint: "no such customer" }, 503)).run()
+    expect(play.parts.map(({ progress }) => JSON.stringify(progress)).join("")).not.toContain("customer")
+    const withoutOutputs = play.parts.map(({ progress }) => ({ progress, outputs: null }))
+    expect(stateOf(workflow, withoutOutputs).steps[0]!.error).toEqual({
+      code: "BAD_RESPONSE",
+      message: "HTTP 503",
+      status: 503
+    })
   })
 
   it("Journal entries store each item of a list once", () => {

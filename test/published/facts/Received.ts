@@ -113,6 +113,7 @@ export const requests: Section = {
       of("skipped_connections", switchedOff),
       of("workflow_runs no_event_reason", runsOfRequest)
     ],
+    TracedRun: [of("workflow_name steps", runsOfRequest)],
     SkippedConnection: [of("connection_id connection_name destination_id cause since", switchedOff)],
     NoEventReason: [of("code message", traces("A trace without an event states that the source has no connection"))],
     TimelineItem: [

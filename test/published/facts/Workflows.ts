@@ -8,7 +8,17 @@ const graph = stored("A stored workflow is returned with all default values of i
 const kinds = tests("packages/workflows/test/Workflow.test.ts")("A valid graph is returned with its defaults")
 const issue = stored("A workflow is not activated with a disabled resource, and reports a later disabling")
 const warned = api("Unknown output names in a workflow get warnings at every write and every test")
-const written = [of("name source_id description", input), of("steps edges", graph), of("status", issue)]
+const written = [
+  of(
+    "run_label",
+    tests("packages/api/test/WorkflowRuns.test.ts")(
+      "A run is labelled when it begins, by the template of its version, and found by its label"
+    )
+  ),
+  of("name source_id description", input),
+  of("steps edges", graph),
+  of("status", issue)
+]
 
 const reading = tests("packages/api/test/WorkflowRuns.test.ts")
 const lists = tests("packages/api/test/EveryList.test.ts")
@@ -25,6 +35,9 @@ const retried = reading("Workflow run continues from a failed step that is retri
 const cleared = reading("Workflow runs can be cleared after they have ended")
 const active = reading("Workflow runs of the whole team are listed and searched, with their steps")
 const previewed = reading("Workflow run shows previews on request and without secrets")
+const answered = reading("The answer of a refused call is shown with each attempt and read by the error branch")
+
+const labelled = reading("A run is labelled when it begins, by the template of its version, and found by its label")
 
 export const workflows: Section = {
   title: "Workflows",
@@ -41,8 +54,8 @@ export const workflows: Section = {
     )
   ],
   fields: {
-    Workflow: [of("steps edges", graph)],
-    WrittenWorkflow: [of("steps edges", graph), of("warnings", warned)],
+    Workflow: [of("steps edges", graph), of("run_label", labelled)],
+    WrittenWorkflow: [of("steps edges", graph), of("run_label", labelled), of("warnings", warned)],
     WorkflowStep: [of("*", kinds)],
     InlineAction: [of("*", graph)],
     "TriggerEdge StepEdge": [of("*", graph)],
@@ -63,7 +76,7 @@ export const workflows: Section = {
       ...written,
       of("version", stored("A change of an outdated version is rejected and writes nothing"))
     ],
-    WorkflowRun: [of("hold_reason outcome error_code error_message error_step_id", listed)],
+    WorkflowRun: [of("label", labelled), of("hold_reason outcome error_code error_message error_step_id", listed)],
     WorkflowRunList: [of("next_cursor", listed)],
     WorkflowRunDetail: [of("version trigger steps", shown), of("retry", retried)],
     VersionEvidence: [of("*", shown)],
@@ -74,10 +87,12 @@ export const workflows: Section = {
     StepExecution: [
       of("attempts wait attempt_count max_attempts", tried),
       of("input_preview output_preview", previewed),
+      of("error error.*", answered),
       of("iterations", reports("A run report shows the progress of a list")),
       of("warnings warnings[].*", reports("A run report contains warnings without secrets"))
     ],
-    StepAttempt: [of("*", tried)],
+    StepAttempt: [of("*", tried), of("error_message response", answered)],
+    StepAnswer: [of("*", answered)],
     PayloadPreview: [of("*", previewed)],
     WorkflowActivity: [of("*", active)],
     WorkflowActivityList: [of("total_exact applied_range", active)],
@@ -94,6 +109,18 @@ export const workflows: Section = {
     )
   ],
   limits: [
+    row(
+      "a label of a run: 200 characters",
+      tests("packages/workflows/test/RunLabel.test.ts")("A label is one line of at most 200 characters")
+    ),
+    row(
+      "search in previews: 50 runs at once, 4 MiB of each, 2 seconds for a page",
+      reading("Workflow runs are narrowed by what failed, when they started, and what their previews show")
+    ),
+    row(
+      "the body of an answer in an error: 64 KiB",
+      tests("packages/workflows/test/StepAnswer.test.ts")("No body makes an answer larger than its limit")
+    ),
     row(
       "run list limit: 255 at most; activity limit: 100 at most",
       lists("List ${path} has the documented envelope, order and limits")

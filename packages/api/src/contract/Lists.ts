@@ -179,13 +179,20 @@ export const workflows = resourceList("workflows", {
   }
 })
 
+const ofRuns = {
+  ...Parameters.filtered(Declared.runFilters),
+  started_from: Parameters.moment("Only runs that started at this time or later"),
+  started_to: Parameters.moment("Only runs that started at this time or earlier")
+}
+
 export const workflowRuns = list("workflow_runs", {
   beside: shapes.totalled,
   clamps: true,
   filters: {
     ...Parameters.window,
-    from: Parameters.moment("Start of the window. By default there is none"),
-    status: Parameters.values("Of these states", RunStatus)
+    from: Parameters.moment("Start of the window. By default there is none; with text, it is a day before the end"),
+    status: Parameters.values("Of these states", RunStatus),
+    ...ofRuns
   }
 })
 
@@ -199,7 +206,8 @@ export const workflowActivity = list("workflow_activity", {
     search: Parameters.text("Alias of q"),
     source_id: Parameters.values("Only runs of these sources"),
     source: Parameters.values("Alias of source_id"),
-    status: Parameters.values("Of these states", RunStatus)
+    status: Parameters.values("Of these states", RunStatus),
+    ...ofRuns
   }
 })
 

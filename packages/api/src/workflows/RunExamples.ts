@@ -13,6 +13,7 @@ export const run = {
   workflow_id: ids.workflow,
   request_id: ids.request,
   run_type: "workflow",
+  label: "order 7",
   status: "failed",
   outcome: "failed",
   workflow_version: 1,
@@ -105,6 +106,8 @@ export const runDetail = {
           status: "failed",
           response_status: 500,
           error_code: "BAD_RESPONSE",
+          error_message: "HTTP 500",
+          response: null,
           started_at: at,
           finished_at: finished,
           duration_ms: 900
@@ -116,6 +119,7 @@ export const runDetail = {
       resource: { type: "destination", id: ids.destination },
       queued_at: at,
       duration_ms: 900,
+      error: { code: "BAD_RESPONSE", message: "HTTP 500", status: 500, response: null },
       input_preview: null,
       output_preview: null
     }
@@ -139,6 +143,7 @@ export const activity = {
   workflow_id: run.workflow_id,
   workflow_name: name,
   workflow_version: 1,
+  label: run.label,
   source,
   status: run.status,
   outcome: run.outcome,
@@ -149,6 +154,7 @@ export const activity = {
   skipped_steps: 0,
   error_code: run.error_code,
   error_message: run.error_message,
+  error_step_id: run.error_step_id,
   steps: [toCrm],
   started_at: at,
   finished_at: finished,

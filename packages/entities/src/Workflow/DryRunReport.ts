@@ -7,6 +7,7 @@ import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import { noPreview, previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { runOf, StepReports } from "@tidegate/workflows/RunReport"
 import type { Facts } from "@tidegate/workflows/Run"
+import type { StepAnswer } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import type { DryRunOutcome } from "./DryRun.ts"
@@ -21,6 +22,7 @@ export interface DryRunResult extends DryRunOutcome {
   readonly only: number | null
   readonly about: { readonly id: string; readonly name: string; readonly version: number }
   readonly run: DueRun
+  readonly label: string | null
   readonly facts: Facts
   /** Whether its request was received by a source; otherwise it was written for the test. */
   readonly received: boolean
@@ -32,12 +34,15 @@ export interface DryRunResult extends DryRunOutcome {
 interface Previews {
   readonly input?: PayloadPreview
   readonly output?: PayloadPreview
+  readonly answers?: ReadonlyMap<number, StepAnswer | null>
 }
+
+const noAnswers: ReadonlyMap<number, StepAnswer | null> = new Map()
 
 const notCaptured = noPreview("not_captured")
 
 export const reportOf = Effect.fnUntraced(function* (
-  { about, facts, only, received, run, simulated, state, transitions, workflow, ...result }: DryRunResult,
+  { about, facts, label, only, received, run, simulated, state, transitions, workflow, ...result }: DryRunResult,
   { live, previews }: { readonly live: boolean; readonly previews: boolean }
 ): Effect.fn.Return<WorkflowTest> {
   const { edges, plan, steps, warnings } = workflow
@@ -46,13 +51,17 @@ export const reportOf = Effect.fnUntraced(function* (
   for (const [i, { at, part, previews: made, steps }] of transitions.entries()) {
     reports.take({ part, at, steps })
     if (made === null) continue
-    for (const [index, of] of previewsIn(made)) shown.set(index, { ...shown.get(index), ...of })
+    for (const [index, { answer, ...of }] of previewsIn(made)) {
+      const before = shown.get(index)
+      const answers = answer === undefined ? {} : { answers: new Map(before?.answers).set(part, answer) }
+      shown.set(index, { ...before, ...of, ...answers })
+    }
     if (i % 50 === 49) yield* Effect.yieldNow
   }
   const all = reports.executions((index) => {
     if (!previews) return null
-    const { input = notCaptured, output = notCaptured } = shown.get(index) ?? {}
-    return { input, output }
+    const { answers = noAnswers, input = notCaptured, output = notCaptured } = shown.get(index) ?? {}
+    return { input, output, answers }
   })
   const reported = only === null ? all : all.filter(({ execution_index }) => execution_index === only)
   const last = transitions.at(-1)
@@ -66,6 +75,7 @@ export const reportOf = Effect.fnUntraced(function* (
         workflow_id: about.id,
         request_id: run.request_id,
         version: about.version,
+        label,
         status: state.status,
         outcome: state.outcome,
         attempts: 1,

@@ -10,10 +10,12 @@ import { latestSample, sampleOfRequest } from "@tidegate/storage/reads/WorkflowS
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { query } from "@tidegate/storage/Transaction"
 import { Workflows } from "@tidegate/storage/workflows/Workflows"
+import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { queuedRun } from "@tidegate/workflows/Run"
+import { compileLabel, labelling } from "@tidegate/workflows/RunLabel"
 import { onlyStep, rehearsalOf } from "@tidegate/workflows/Mocks"
 import type { Workflow } from "@tidegate/workflows/Workflow"
-import { factsOf } from "./RunRecord.ts"
+import { factsOf, secretTextsOf } from "./RunRecord.ts"
 import { conduct } from "./DryRun.ts"
 import { type DryRunResult, reportOf } from "./DryRunReport.ts"
 
@@ -96,6 +98,7 @@ const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team
       about: { id, name: "test", version: 0 },
       steps: steps ?? [],
       edges: edges ?? [],
+      run_label: null,
       source_id: source_id ?? null
     }
   }
@@ -104,6 +107,7 @@ const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team
     about: { id, name: found.name, version: found.version },
     steps: steps ?? found.steps ?? [],
     edges: edges ?? found.edges ?? [],
+    run_label: found.run_label,
     source_id: found.source_id
   }
 })
@@ -169,7 +173,7 @@ export const tryWorkflow = (
     asked.team_id,
     Effect.gen(function* () {
       const { input, run_id, stored, team_id } = asked
-      const { about, edges, source_id, steps } = yield* subjectOf(id, asked)
+      const { about, edges, run_label, source_id, steps } = yield* subjectOf(id, asked)
       const mocks = mocksOf(input)
       const { facts: factsAbout } = yield* Workflows
       const compiled = yield* query(checkDryRun({ steps, edges }, new Set(mocks.keys()), factsAbout(team_id)))
@@ -197,6 +201,9 @@ export const tryWorkflow = (
           ? { from: queuedRun(workflow), first: { type: "begun" as const } }
           : { from: onlyStep(workflow, only, mocks, now), first: { type: "recovered" as const } })
       })
+      const template = compileLabel(run_label)
+      const texts = yield* inSlices(secretTextsOf(facts, queuedRun(workflow)))
+      const label = template === null ? null : yield* inSlices(labelling(template, facts, texts))
       const asStored = stored && (input.steps ?? input.edges ?? null) === null
       const result: DryRunResult = {
         ...tried,
@@ -205,6 +212,7 @@ export const tryWorkflow = (
         only,
         about,
         run,
+        label,
         facts,
         received,
         stored,

@@ -2,9 +2,10 @@ import { Clock, Effect } from "effect"
 import type { Database } from "@tidegate/storage/Database"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { readUnended } from "@tidegate/storage/workflows/RunEnding"
-import { type Moved, RunJournal } from "@tidegate/storage/workflows/RunJournal"
+import { type Moved, RunJournal, type RunTransition } from "@tidegate/storage/workflows/RunJournal"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { GivenUp } from "@tidegate/workflows/GivenUp"
+import { runTelemetry } from "./RunTelemetry.ts"
 
 /** How long (ms) a run is left alone when even its end cannot be stored. */
 const againAfter = 3_600_000
@@ -34,7 +35,7 @@ export const giveUp = Effect.fnUntraced(function* (
   if (stored === null) return "superseded"
   const startedAt = stored.started_at?.getTime() ?? null
   const { count, progress } = steps.end({ error, stepsCount: stored.steps_count, startedAt, now, fromFirst })
-  const moved = yield* journal.move({
+  const transition: RunTransition = {
     id: run.id,
     teamId: run.team_id,
     part: run.parts + 1,
@@ -56,7 +57,9 @@ export const giveUp = Effect.fnUntraced(function* (
     resources: null,
     outputs: null,
     previews: null
-  })
+  }
+  const moved = yield* journal.move(transition)
+  if (moved === "stored") (yield* runTelemetry).ended({ workflow_id: null, run }, transition)
   if (moved === "refused") yield* journal.putOff(run.id, now + againAfter)
   return moved
 })

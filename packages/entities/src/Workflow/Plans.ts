@@ -8,6 +8,7 @@ import { catalogFor } from "@tidegate/actions/ActionCatalog"
 import { namedBefore, type NamedResource, namedResources } from "@tidegate/storage/workflows/RunResources"
 import { type DueRun, readVersion } from "@tidegate/storage/workflows/Runs"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
+import { compileLabel, type LabelTemplate } from "@tidegate/workflows/RunLabel"
 import { compiling, type Workflow } from "@tidegate/workflows/Workflow"
 
 /**
@@ -20,6 +21,8 @@ const maxPlans = 20_000
 export interface Plan {
   readonly workflow: Workflow
   readonly name: string
+  /** The template of its runs' labels; null: they have none. */
+  readonly label: LabelTemplate | null
 }
 
 /**
@@ -35,6 +38,7 @@ interface Definition {
   readonly name: string
   readonly steps: ReadonlyArray<Step>
   readonly edges: ReadonlyArray<Edge>
+  readonly run_label: string | null
   readonly names: ReadonlyArray<{ readonly step_id: string; readonly type: string; readonly id: string }>
 }
 
@@ -84,7 +88,7 @@ export const plansOf = (id: string) => {
     if (known !== undefined) return known
     const definition = yield* definitionOf(team_id, version)
     if (definition === null) return null
-    const { edges, name, steps } = definition
+    const { edges, name, run_label, steps } = definition
     const revisions = pins.flatMap(({ id, revision }) => (revision === undefined ? [] : [{ id, revision }]))
     const actions = revisions.length === 0 ? noActions : yield* pinnedActions(team_id, revisions)
     const filters = new Map(
@@ -104,7 +108,8 @@ export const plansOf = (id: string) => {
       return null
     }
     const bytes = yield* inSlices(weighing([steps, edges, [...actions.values()], [...filters.values()]]))
-    return plans.set(key, { workflow: compiled.success, name }, { owner: team_id, bytes })
+    const plan = { workflow: compiled.success, name, label: compileLabel(run_label) }
+    return plans.set(key, plan, { owner: team_id, bytes })
   })
 
   /** The resources that the steps of a version name, as they are now. */

@@ -12,7 +12,7 @@ import { type PreviewRoom, storedPreviewOf } from "@tidegate/workflows/Preview"
 import { folding, linesOf, outputsIn, type Part, partOf } from "@tidegate/workflows/Progress"
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/Run"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
-import type { Resumable } from "@tidegate/workflows/StepKind"
+import type { Resumable, StepAnswer } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
 /** Translates between a run's rows and the state that the engine uses. */
@@ -113,6 +113,15 @@ const errorOf = ({ plan }: Workflow, { steps, stopped }: RunState): RunTransitio
   return { code: plain(error.code), message: plain(error.message), stepId }
 }
 
+/** The answer in an error as a preview: its secrets are masked already. Null: there is no news of it, or no room. */
+const answerShown = (answer: StepAnswer | null | undefined, room: PreviewRoom): string | null => {
+  if (answer === undefined) return null
+  const text = JSON.stringify(answer)
+  if (text.length > room.left) return null
+  room.left -= text.length
+  return `"answer":${text}`
+}
+
 /** The number of the journal entry that is written, its time, and the data that the run carries into a wait. */
 export interface Writing {
   readonly part: number
@@ -121,6 +130,8 @@ export interface Writing {
   readonly moves: boolean
   readonly carried: string | null
   readonly resources: string | null
+  /** Of a run that begins. */
+  readonly label?: string | null
 }
 
 /**
@@ -133,7 +144,7 @@ export function* transitionOf(
   before: RunState,
   { inputs, state }: Advanced,
   texts: SecretTexts,
-  { carried, due, moves, now, part, resources }: Writing
+  { carried, due, label = null, moves, now, part, resources }: Writing
 ): Resumable<RunTransition> {
   const { outputs, progress } = partOf(before, state)
   const room: PreviewRoom = { left: limits.previews }
@@ -142,8 +153,11 @@ export function* transitionOf(
     const preview = storedPreviewOf(input, texts, room)
     shown.set(step, `"input":${typeof preview === "string" ? preview : yield* preview}`)
   }
-  for (const at of Object.keys(outputs ?? {})) {
+  for (const [at, { answer, ...values }] of Object.entries(outputs ?? {})) {
     const step = Number(at)
+    const told = answerShown(answer, room)
+    if (told !== null) shown.set(step, [shown.get(step) ?? [], told].flat().join(","))
+    if (Object.keys(values).length === 0) continue
     const given = shown.get(step)
     const preview = storedPreviewOf(state.steps[step]!.output, texts, room)
     const output = `"output":${typeof preview === "string" ? preview : yield* preview}`
@@ -165,6 +179,7 @@ export function* transitionOf(
     running,
     kept: state.steps.reduce((sum, { size }) => sum + size, 0),
     error: state.finishedAt === null ? null : errorOf(workflow, state),
+    label,
     startedAt: state.startedAt,
     finishedAt: state.finishedAt,
     dueAt: due,

@@ -7,7 +7,8 @@ import { type Moved, RunJournal } from "@tidegate/storage/workflows/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/workflows/Runs"
 import { advance } from "@tidegate/workflows/Advance"
 import { type Effect as StepEffect, occurred } from "@tidegate/workflows/Inputs"
-import type { Occurrence, RunState } from "@tidegate/workflows/Run"
+import type { Occurrence, RunState, StepState } from "@tidegate/workflows/Run"
+import { type LabelTemplate, labelling } from "@tidegate/workflows/RunLabel"
 import type { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
@@ -17,6 +18,7 @@ import { dueAt, takenApart, longestLife, secretTextsOf, storedState, transitionO
 import { Room } from "./RunRoom.ts"
 import { OwnRuns } from "./RunsInHand.ts"
 import { placeOf } from "./PlaceOf.ts"
+import { runTelemetry } from "./RunTelemetry.ts"
 
 export const failed = (code: string, message: string): Outcome => ({ kind: "failed", error: { code, message } })
 
@@ -100,6 +102,8 @@ export interface Work {
   readonly stop: StepError | null
   /** The permits for calls of one workflow. */
   readonly slots: Semaphore.Semaphore
+  /** The template of the labels of the workflow's runs; null: they have none. */
+  readonly label?: LabelTemplate | null
   /** For a run that begins: the current resources that its steps name, as JSON. */
   readonly resources?: string | null
   /** Called when a wait begins, with its end (Unix ms). */
@@ -183,8 +187,10 @@ const goOn = Effect.fnUntraced(function* (
   const own = yield* OwnRuns
   const carryOut = yield* carryingOut
   const room = (yield* Room).of(work.run.team_id)
+  const telemetry = yield* runTelemetry
   const begun = yield* inSlices(takenUp(work))
   const { facts, isGone, run, texts } = begun
+  const tell = telemetry.of(work.about.id, isGone ? { ...run, headers: "{}" } : run, workflow)
   let { state } = begun
   const createdAt = run.created_at.getTime()
   const since = run.due_at.getTime()
@@ -206,12 +212,16 @@ const goOn = Effect.fnUntraced(function* (
     const advanced = yield* advance(workflow, facts, state, occurrence, { now, clock: cpuMillis }, texts)
     if (advanced.state === state) return { advanced, written: null }
     const next = dueAt(advanced.state, createdAt, Math.min(since, now))
-    const hasGiven = hasMore || advanced.state.steps.some(({ size }, i) => size !== state.steps[i]!.size)
+    const isGiven = ({ error, size }: StepState, i: number): boolean =>
+      size !== state.steps[i]!.size || error?.response !== state.steps[i]!.error?.response
+    const hasGiven = hasMore || advanced.state.steps.some(isGiven)
     const carries = next !== null && next - createdAt > carriesBeyond && hasGiven && !isGone
     const carried = carries ? yield* carriedOf(workflow, run, advanced.state, stored.parts + 1) : null
     const moves = next !== null && (next !== due || carried !== null)
-    const resources = stored.parts === 0 ? (work.resources ?? null) : null
-    const writing = { part: stored.parts + 1, now, due: next, moves, carried, resources }
+    const isFirst = stored.parts === 0
+    const resources = isFirst ? (work.resources ?? null) : null
+    const label = isFirst && work.label != null && !isGone ? yield* labelling(work.label, facts, texts) : null
+    const writing = { part: stored.parts + 1, now, due: next, moves, carried, resources, label }
     const transition = yield* transitionOf(workflow, run, state, advanced, texts, writing)
     return { advanced, written: { transition, hasMore: hasGiven && carried === null } }
   }
@@ -229,6 +239,7 @@ const goOn = Effect.fnUntraced(function* (
         work.waits?.(next, written.transition.at)
       }
       work.grew?.(keptBy(advanced.state) - keptBy(state))
+      tell(state, advanced.state, written.transition)
       state = advanced.state
       due = next
       hasMore = written.hasMore

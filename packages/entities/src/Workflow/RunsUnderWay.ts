@@ -85,6 +85,7 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
       room.hold(bytes)
       const work = {
         workflow: plan.workflow,
+        label: plan.label,
         about: { id, name: plan.name, version: run.version },
         run,
         parts,

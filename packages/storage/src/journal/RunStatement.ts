@@ -24,6 +24,8 @@ export interface RunTransition {
   readonly error: { readonly code: string; readonly message: string; readonly stepId: string | null } | null
   readonly startedAt: number | null
   readonly finishedAt: number | null
+  /** For the first journal entry: the run's label; null: it has none, or it stays. */
+  readonly label?: string | null
   /** When it continues; null: it is finished. */
   readonly dueAt: number | null
   /** Whether this time has changed, or `carried` is set. */
@@ -61,6 +63,8 @@ const runs = new Rows<RunTransition>(
     ["started_at", "timestamptz", ({ startedAt }) => startedAt],
     ["finished_at", "timestamptz", ({ finishedAt }) => finishedAt],
     { updated_at: "g.at" },
+    ["label", "text", ({ label }) => label ?? null, []],
+    { label: "coalesce(g.label, r.label)" },
     ["due_at", "timestamptz", ({ dueAt }) => dueAt, []],
     ["carried", "text", ({ carried }) => carried, []],
     ["steps", "text", ({ steps }) => steps, []],
@@ -69,7 +73,7 @@ const runs = new Rows<RunTransition>(
     ["previews", "text", ({ previews }) => previews, []]
   ],
   // In most batches nothing has failed yet, and nothing is carried.
-  ["attempts", "failed", "error_code", "error_message", "error_step", "carried"]
+  ["attempts", "failed", "error_code", "error_message", "error_step", "label", "carried"]
 )
 
 /** Inserts the journal entry of each changed run. */

@@ -15,6 +15,7 @@ import { shownOf } from "@tidegate/redaction/Redaction"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { charactersOf, noPreview, previewOf, previewsIn } from "@tidegate/workflows/Preview"
 import { detailOf, type PreviewsOf, runOf, StepReports } from "@tidegate/workflows/RunReport"
+import type { StepAnswer } from "@tidegate/workflows/StepKind"
 import { shownGraph } from "@tidegate/workflows/StepCredentials"
 import { sourceTrigger, triggerKeys } from "../channels/SourceTrigger.ts"
 import type { HotSql } from "../Database.ts"
@@ -148,6 +149,8 @@ const resourcesOf = Effect.fnUntraced(function* ({
   })
 })
 
+const noAnswers: ReadonlyMap<number, StepAnswer> = new Map()
+
 interface PreviewRow {
   readonly part: number
   /** JSON; null when it is too large to read. */
@@ -174,12 +177,20 @@ const stepPreviews = Effect.fnUntraced(function* (
   const parts = new Set(rows.map(({ part }) => part))
   const unread = new Set(rows.flatMap(({ part, previews }) => (previews === null ? [part] : [])))
   const found = new Map<string, PayloadPreview>()
+  const answers = new Map<number, Map<number, StepAnswer | null>>()
   let left = shownAtMost
   for (const { part, previews } of rows) {
     if (previews === null) continue
     const since = performance.now()
     for (const [step, of] of previewsIn(previews)) {
       if (part < reports.lifeOf(step).since) continue
+      const { answer } = of
+      const answerLength = answer == null ? 0 : charactersOf(answer as never, left)
+      if (answer !== undefined && answerLength !== null) {
+        left -= answerLength
+        if (!answers.has(step)) answers.set(step, new Map())
+        answers.get(step)!.set(part, answer)
+      }
       for (const kind of ["input", "output"] as const) {
         const one = of[kind]
         if (one === undefined || found.has(`${step} ${kind}`)) continue
@@ -202,7 +213,11 @@ const stepPreviews = Effect.fnUntraced(function* (
       if (part !== null && unread.has(part)) return noPreview("too_large")
       return noPreview(part === null || parts.has(part) ? "not_captured" : "expired")
     }
-    return { input: of("input", begunIn), output: of("output", endedIn) }
+    return {
+      input: of("input", begunIn),
+      output: of("output", endedIn),
+      answers: answers.get(index) ?? noAnswers
+    }
   }
 })
 

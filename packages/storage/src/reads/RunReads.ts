@@ -2,15 +2,17 @@ import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { idBound, idTime, isId, prefixes } from "@tidegate/model/Ids"
-import type { RunStatus, WorkflowActivity, WorkflowRun } from "@tidegate/model/WorkflowRun"
+import type { TracedRun } from "@tidegate/model/Trace"
+import type { RunStatus, WorkflowActivity } from "@tidegate/model/WorkflowRun"
 import { runOf } from "@tidegate/workflows/RunReport"
 import { triggerKeys, sourceTrigger } from "../channels/SourceTrigger.ts"
 import * as Columns from "../journal/Columns.ts"
 import { cutToLimit, resolvePage, type WindowedPage, windowedList } from "./Paging.ts"
 import { gatherAtMost, timeRange } from "./Relations.ts"
 import { entriesInLists, reportsOf, type RunRow, runTable } from "./RunRow.ts"
-import { type Drive, scan, type Scanned, toPage } from "./Scan.ts"
-import { idRange } from "./Window.ts"
+import { gather, plainEffort, runConditions, type RunFilter, searchEffort } from "./RunNarrowing.ts"
+import { type Drive, scan, toPage } from "./Scan.ts"
+import { type IdRange, idRange } from "./Window.ts"
 
 type Fragment = Statement.Fragment
 
@@ -32,27 +34,38 @@ export const workflowOf = Effect.fnUntraced(function* (
 const ofStatus = (sql: SqlClient.SqlClient, statuses: ReadonlyArray<RunStatus>): ReadonlyArray<Fragment> =>
   statuses.length === 0 ? [] : [sql`w.status = any(${Columns.text(statuses)})`]
 
-/** A page of a workflow's runs, newest first; without a window, of all. */
+/** A page of a workflow's runs, newest first; without a window, of all, or of the last 24 hours when their previews are searched. */
 export const list = Effect.fnUntraced(function* (
   team: string,
   workflowId: string,
   statuses: ReadonlyArray<RunStatus>,
-  request: WindowedPage
+  request: WindowedPage,
+  filter: RunFilter = {}
 ) {
   const sql = yield* SqlClient.SqlClient
-  const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis, Number.POSITIVE_INFINITY))
+  const { limit } = request
+  const span = filter.text === undefined ? Number.POSITIVE_INFINITY : undefined
+  const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis, span))
   const { status } = yield* workflowOf(team, workflowId)
-  const range = idRange(prefixes.workflowRun, at.window)
+  const range = beforeCursor(idRange(prefixes.workflowRun, at.window), at.position)
+  const drive = { column: "workflow_id", values: [workflowId] }
+  const residual = [...ofStatus(sql, statuses), ...runConditions(sql, filter, at.window)]
+  if (filter.text !== undefined) {
+    const { more, rows } = yield* gather({ team, drive, range, bounds: [], residual, limit }, searchEffort)
+    const { last, page } = cutToLimit(rows, limit)
+    const models = page.map((row) => runOf(row, status === "paused"))
+    return windowedList(request, at, models, last?.id ?? more)
+  }
   const part = yield* scan<RunRow>({
     team,
     table: runTable(sql),
-    drive: { column: "workflow_id", values: [workflowId] },
-    bounds: [sql`w.id >= ${range.lower}`, sql`w.id < ${at.position?.id ?? range.upper}`],
-    residual: ofStatus(sql, statuses),
+    drive,
+    bounds: [sql`w.id >= ${range.lower}`, sql`w.id < ${range.upper}`],
+    residual,
     dir: "desc",
-    limit: request.limit
+    limit
   })
-  const { next, rows } = toPage([part], "desc", request.limit)
+  const { next, rows } = toPage([part], "desc", limit)
   return windowedList(
     request,
     at,
@@ -61,25 +74,40 @@ export const list = Effect.fnUntraced(function* (
   )
 })
 
-/** The runs of a request without their steps, oldest first; only of existing workflows. A run has the time of its request. */
+/** The runs of a request whose steps are shown with it: each may have 200 journal entries to read. */
+const withSteps = 20
+
+/** The runs of a request, oldest first; only of existing workflows. A run has the time of its request. */
 export const ofRequest = Effect.fnUntraced(function* (
   team: string,
   requestId: string,
   limit: number
-): Effect.fn.Return<ReadonlyArray<WorkflowRun>, SqlError.SqlError, SqlClient.SqlClient> {
+): Effect.fn.Return<ReadonlyArray<TracedRun>, SqlError.SqlError, SqlClient.SqlClient> {
   const range = timeRange(prefixes.workflowRun, requestId)
   if (range === null) return []
   const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql<RunRow & { readonly paused: boolean }>`
-    select w.*, f.status = 'paused' as paused
+  const rows = yield* sql<RunRow & { readonly paused: boolean; readonly workflow_name: string }>`
+    select w.*, f.status = 'paused' as paused, f.name as workflow_name
     from workflow_runs w join workflows f on f.id = w.workflow_id and f.deleted_at is null
     where w.id >= ${range.lower} and w.id < ${range.upper} and w.request_id = ${requestId} and w.team_id = ${team}
     ${sql.literal(`order by w.id limit ${limit}`)}`.unprepared
-  return rows.map((row) => runOf(row, row.paused))
+  const reports = yield* reportsOf(rows.slice(0, withSteps))
+  return rows.map((row) =>
+    Object.assign(runOf(row, row.paused), {
+      workflow_name: row.workflow_name,
+      steps: reports.get(row.id)?.summaries(row.parts <= entriesInLists) ?? null
+    })
+  )
+})
+
+/** The range up to the end of the previous page. */
+const beforeCursor = ({ lower, upper }: IdRange, position: { readonly id: string } | null): IdRange => ({
+  lower,
+  upper: position?.id ?? upper
 })
 
 /** The filter of a team's runs. Empty lists and undefined do not filter. */
-export interface ActivityFilter {
+export interface ActivityFilter extends RunFilter {
   readonly statuses: ReadonlyArray<RunStatus>
   readonly sources: ReadonlyArray<string>
   readonly search: string | undefined
@@ -115,6 +143,13 @@ const everything = (team: string): Searched => ({
   residual: []
 })
 
+/** The same read along the team's runs: a search in previews takes them one by one. */
+const alongTeam = (sql: SqlClient.SqlClient, team: string, { drive, ...found }: Searched): Searched => {
+  if (drive.column === "team_id") return { ...found, drive }
+  const among = sql`w.workflow_id = any(${Columns.text(drive.values)})`
+  return { ...everything(team), bounds: found.bounds, residual: [...found.residual, among] }
+}
+
 const searched = Effect.fnUntraced(function* (team: string, text: string) {
   const sql = yield* SqlClient.SqlClient
   const id = text.toLowerCase()
@@ -138,46 +173,32 @@ const searched = Effect.fnUntraced(function* (team: string, text: string) {
   return { ...found, residual: [residual] }
 })
 
-/** How often a search continues when too few of the examined rows match. */
-const maxScans = 5
-
 /** A page of the runs of all workflows of a team, newest first, with their steps. */
-export const activity = Effect.fnUntraced(function* (team: string, filter: ActivityFilter, request: WindowedPage) {
+export const activity = Effect.fnUntraced(function* (
+  team: string,
+  { search, sources, statuses, ...filter }: ActivityFilter,
+  request: WindowedPage
+) {
   const sql = yield* SqlClient.SqlClient
   const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis))
-  const range = idRange(prefixes.workflowRun, at.window)
+  const range = beforeCursor(idRange(prefixes.workflowRun, at.window), at.position)
   const { limit } = request
-  const { search, sources, statuses } = filter
-  const { bounds, drive, residual } = search === undefined ? everything(team) : yield* searched(team, search)
+  const found = search === undefined ? everything(team) : yield* searched(team, search)
+  const { bounds, drive, residual } = filter.text === undefined ? found : alongTeam(sql, team, found)
   const narrowed = [
     ...residual,
     ...ofStatus(sql, statuses),
+    ...runConditions(sql, filter, at.window),
     ...(sources.length === 0 ? [] : [sql`w.source_id = any(${Columns.text(sources)})`]),
     // The runs of a deleted workflow are deleted too, though not at once.
     sql.literal("exists (select from workflows f where f.id = w.workflow_id and f.deleted_at is null)")
   ]
-  let upper = at.position?.id ?? range.upper
-  const found: Array<RunRow> = []
-  let more = drive.values.length > 0
-  for (let scans = 0; more && scans < maxScans && found.length <= limit; scans++) {
-    const part: Scanned<RunRow> = yield* scan<RunRow>({
-      team,
-      table: runTable(sql),
-      drive,
-      bounds: [sql`w.id >= ${range.lower}`, sql`w.id < ${upper}`, ...bounds],
-      residual: narrowed,
-      dir: "desc",
-      limit,
-      once: true
-    })
-    // One more than the limit shows whether there are more.
-    const page = toPage([part], "desc", limit + 1)
-    found.push(...page.rows)
-    more = page.next !== null
-    upper = page.next ?? upper
-  }
-  const { last, page: rows } = cutToLimit(found, limit)
-  const answer = windowedList(request, at, yield* shown(rows), last?.id ?? (more ? upper : null))
+  const { more, rows: gathered } = yield* gather(
+    { team, drive, range, bounds, residual: narrowed, limit },
+    filter.text === undefined ? plainEffort(limit) : searchEffort
+  )
+  const { last, page: rows } = cutToLimit(gathered, limit)
+  const answer = windowedList(request, at, yield* shown(rows), last?.id ?? more)
   // One more than are shown is known to be there.
   return last === null ? answer : { ...answer, total: answer.total + 1 }
 })
@@ -216,6 +237,7 @@ const shown = Effect.fnUntraced(function* (
       workflow_id: run.workflow_id,
       workflow_name: workflows.get(run.workflow_id) ?? null,
       workflow_version: run.workflow_version,
+      label: run.label,
       source: {
         id: row.source_id,
         name: source?.name ?? null,
@@ -231,6 +253,7 @@ const shown = Effect.fnUntraced(function* (
       skipped_steps: run.skipped_steps,
       error_code: run.error_code,
       error_message: run.error_message,
+      error_step_id: run.error_step_id,
       steps: reports.get(run.id)?.summaries(row.parts <= entriesInLists) ?? [],
       started_at: run.started_at,
       finished_at: run.finished_at,

@@ -32,6 +32,8 @@ export interface ScanOptions {
   readonly limit: number
   /** Stops after examining one batch of rows, even when none matches: for callers that continue themselves. */
   readonly once?: true
+  /** How many rows are examined in the first batch, when each of them costs more than usual. */
+  readonly examine?: number
 }
 
 /**
@@ -59,7 +61,7 @@ export const scan = Effect.fnUntraced(function* <Row extends { readonly id: stri
   const { bounds, dir, once, table } = options
   const sql = yield* SqlClient.SqlClient
   const beyond = (id: string) => sql`${sql.literal(`${table.alias}.id ${dir === "desc" ? "<" : ">"}`)} ${id}`
-  let examined = examineAtMost
+  let examined = options.examine ?? examineAtMost
   let part = yield* look<Row>(options, examined)
   if (once === true) return part
   while (part.rows.length === 0 && part.examinedTo !== null) {

@@ -167,18 +167,20 @@ export const readRunning = Effect.fnUntraced(function* (
   return row ?? null
 })
 
-/** The definition of a version; null: it is gone. */
+interface VersionDefinition {
+  readonly steps: ReadonlyArray<Step>
+  readonly edges: ReadonlyArray<Edge>
+  readonly run_label: string | null
+}
+
+/** The definition of a version, with the template of its runs' labels; null: it is gone. */
 export const readVersion = Effect.fnUntraced(function* (
   workflowId: string,
   version: number
-): Effect.fn.Return<
-  { readonly name: string; readonly steps: ReadonlyArray<Step>; readonly edges: ReadonlyArray<Edge> } | null,
-  SqlError.SqlError,
-  HotSql
-> {
+): Effect.fn.Return<(VersionDefinition & { readonly name: string }) | null, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
-  const [row] = yield* sql<{ name: string; steps: ReadonlyArray<Step>; edges: ReadonlyArray<Edge> }>`
-    select v.name, d.steps, d.edges from workflow_versions v
+  const [row] = yield* sql<VersionDefinition & { readonly name: string }>`
+    select v.name, v.run_label, d.steps, d.edges from workflow_versions v
       join workflow_versions d on d.workflow_id = v.workflow_id and d.version = v.defined_in
     where v.workflow_id = ${workflowId} and v.version = ${version}`
   return row ?? null

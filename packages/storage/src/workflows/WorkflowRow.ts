@@ -5,6 +5,7 @@ import type { StoredRow } from "../control/Store.ts"
 /** A row of `workflows`. */
 export interface WorkflowRow extends StoredRow {
   readonly description: string | null
+  readonly run_label: string | null
   readonly source_id: string | null
   readonly status: WorkflowStatus
   readonly version: number

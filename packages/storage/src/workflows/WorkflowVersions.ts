@@ -68,7 +68,7 @@ export const makeRoomForVersion = Effect.fnUntraced(function* (
 export const keepVersion = (
   sql: SqlClient.SqlClient,
   before: WorkflowRow | null,
-  { definition_hash, edges, id, name, status, steps, team_id, updated_at, version }: WorkflowRow,
+  { definition_hash, edges, id, name, run_label, status, steps, team_id, updated_at, version }: WorkflowRow,
   by: string | null
 ) => {
   const isSame = before !== null && isSameJson([before.steps, before.edges], [steps, edges])
@@ -77,7 +77,7 @@ export const keepVersion = (
     : sql`${version}`
   return sql`
     insert into workflow_versions
-      (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, created_by_user_id, created_at)
+      (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, run_label, created_by_user_id, created_at)
     select ${id}, ${version}, ${team_id}, ${name}, ${status}, ${definition_hash}, ${defined_in},
-      ${isSame ? null : JSON.stringify(steps)}::jsonb, ${isSame ? null : JSON.stringify(edges)}::jsonb, ${by}, ${updated_at}`
+      ${isSame ? null : JSON.stringify(steps)}::jsonb, ${isSame ? null : JSON.stringify(edges)}::jsonb, ${run_label}, ${by}, ${updated_at}`
 }

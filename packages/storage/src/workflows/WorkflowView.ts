@@ -142,6 +142,7 @@ export const showWorkflows = Effect.fnUntraced(function* (
       description: row.description,
       status: row.status,
       version: row.version,
+      run_label: row.run_label,
       source: source === undefined ? null : sourceOf(source, sample, listed),
       capabilities: {
         branching: true,

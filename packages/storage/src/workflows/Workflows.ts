@@ -35,7 +35,7 @@ export class Workflows extends Context.Service<Workflows, WorkflowStore>()("@tid
 }
 
 /** The fields of a version. */
-const versioned = ["name", "description", "source_id", "status", "steps", "edges"] as const
+const versioned = ["name", "description", "source_id", "status", "run_label", "steps", "edges"] as const
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -305,6 +305,12 @@ const cases: ReadonlyArray<readonly [name: string, read: (history: History) => R
   ["runs of a workflow", () => RunReads.list(team, workflow, [], page), 100, 500],
   ["failed runs of a workflow", () => RunReads.list(team, workflow, ["failed"], page), 0, 25_000],
   ["queued runs, of which there are none", () => RunReads.list(team, workflow, ["queued"], page), 0, 2.5 * requests],
+  [
+    "runs that failed with a code",
+    () => RunReads.list(team, workflow, [], page, { error_code: ["TIMEOUT"] }),
+    0,
+    2.5 * requests
+  ],
   ["a run", () => Effect.flatMap(someRun, runDetail), 0, 800],
   ["runs of all workflows", () => RunReads.activity(team, anyRun, page), 100, 5_000],
   [

@@ -227,7 +227,16 @@ const sentBy = (outcome: Outcome, verdict: Verdict): StepSent => {
   const { code, final, message } = verdict
   const wait = waitOf(verdict, outcome, respondedAt)
   const isOver = final || wait === "cancel"
-  return { kind: "failed", code, message, final: isOver, status, retry_after_ms: wait === "cancel" ? null : wait }
+  const answer = { headers: valuesOf(headers), body, truncated: bodyTruncated }
+  return {
+    kind: "failed",
+    code,
+    message,
+    final: isOver,
+    status,
+    retry_after_ms: wait === "cancel" ? null : wait,
+    ...(status === null ? {} : { answer })
+  }
 }
 
 const valuesOf = (headers: Answer["headers"]) =>

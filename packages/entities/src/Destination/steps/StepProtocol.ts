@@ -52,7 +52,9 @@ export const StepSent = Schema.Union([
     /** Another attempt would fail in the same way. */
     final: Schema.Boolean,
     status: Schema.NullOr(Schema.Int),
-    retry_after_ms: Schema.NullOr(milliseconds)
+    retry_after_ms: Schema.NullOr(milliseconds),
+    /** The answer; absent when there was none, and from an earlier version of this process. */
+    answer: Schema.optionalKey(Schema.Struct({ headers: Values, body: Schema.Uint8Array, truncated: Schema.Boolean }))
   }),
   /** It has not had its turn: the caller has to send it again. */
   Schema.Struct({ kind: Schema.Literal("again") })

@@ -10,6 +10,7 @@ import { Loops } from "../../Loops.ts"
 import type { Carry } from "./Call.ts"
 import { withCallHeaders } from "./CallHeaders.ts"
 import { failureOf, outputOf } from "./JudgedAnswer.ts"
+import { withAnswer } from "./RefusedAnswer.ts"
 
 const errorOf = ({ code, message, permanent, retryAfterMs }: ProviderError): StepError => ({
   code: code === "ACCOUNT_UNAUTHORIZED" ? "PROVIDER_ACCOUNT_NOT_CONNECTED" : code,
@@ -57,7 +58,8 @@ export const makeAccountCall = Effect.gen(function* () {
     // The call has renewed the token once already: without a new consent or key every other call would fail, too.
     if (status === 401) {
       const message = "the provider refuses the account's credentials: connect it again"
-      return yield* Effect.fail({ code: "PROVIDER_ACCOUNT_NOT_CONNECTED", message, status, final: true })
+      const error = { code: "PROVIDER_ACCOUNT_NOT_CONNECTED", message, status, final: true }
+      return yield* Effect.flip(withAnswer(error, answer))
     }
     const failure = failureOf(answer)
     yield* heard(answer, failure ?? "successful")

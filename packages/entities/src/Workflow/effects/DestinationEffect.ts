@@ -1,6 +1,6 @@
 import { Clock, Effect, Result } from "effect"
 import type { Sharding } from "effect/cluster"
-import { inSlices } from "@tidegate/runtime/EventLoopBudget"
+import { inSlices, laterTurn } from "@tidegate/runtime/EventLoopBudget"
 import { storedHeaders, type Values } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
 import { withoutPresented } from "@tidegate/verification/PresentedSecrets"
@@ -14,6 +14,7 @@ import { Loops } from "../../Loops.ts"
 import * as LocalEntities from "../../dispatch/LocalEntities.ts"
 import { failed } from "../RunWork.ts"
 import { messageOf } from "./Envelope.ts"
+import { withAnswer } from "./RefusedAnswer.ts"
 
 /** Wait (ms) before a call is sent again that no runner accepted. */
 const pause = "500 millis"
@@ -68,7 +69,7 @@ export const makeDestinationStep: Effect.Effect<
     for (;;) {
       const sent = yield* called.give(id, message) ?? byMessage(id, message)
       if (sent.kind === "answered") return yield* outcomeOf(sent)
-      if (sent.kind === "failed") return failureOf(sent)
+      if (sent.kind === "failed") return yield* failureOf(sent)
       yield* Effect.sleep(pause)
     }
   })
@@ -96,19 +97,23 @@ const outcomeOf = Effect.fnUntraced(function* ({
   return { kind: "succeeded", output, ports: ["out"] }
 })
 
-const failureOf = ({
+const failureOf = Effect.fnUntraced(function* ({
+  answer,
   code,
   final,
   message,
   retry_after_ms,
   status
-}: Extract<StepSent, { kind: "failed" }>): Outcome => ({
-  kind: "failed",
-  error: {
+}: Extract<StepSent, { kind: "failed" }>): Effect.fn.Return<Outcome> {
+  const error = {
     code,
     message,
     ...(status === null ? {} : { status }),
     ...(retry_after_ms === null ? {} : { retry_after_ms }),
     ...(final ? { final } : {})
   }
+  if (answer === undefined || status === null) return { kind: "failed", error }
+  yield* laterTurn
+  const { body, headers, truncated } = answer
+  return { kind: "failed", error: yield* withAnswer(error, { status, headers, body, bodyTruncated: truncated }) }
 })

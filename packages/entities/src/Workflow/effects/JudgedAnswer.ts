@@ -4,6 +4,7 @@ import type { Failure } from "@tidegate/connectors/Failure"
 import { laterTurn } from "@tidegate/runtime/EventLoopBudget"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { waitOf } from "../../holds/TargetHold.ts"
+import { withAnswer } from "./RefusedAnswer.ts"
 
 /** What the answer to a call over HTTP means for its step. */
 
@@ -18,7 +19,7 @@ const withWait = (error: StepError, failure: Failure | null, answer: Answer, now
   return typeof wait === "number" ? { ...error, retry_after_ms: wait } : error
 }
 
-/** The output of a step, or its error. An answer is parsed in an event-loop iteration of its own. */
+/** The output of a step, or its error with the answer. An answer is parsed in an event-loop iteration of its own. */
 export const outputOf = <A>(
   answer: Answer,
   failure: Failure | null,
@@ -27,5 +28,7 @@ export const outputOf = <A>(
   Effect.gen(function* () {
     yield* laterTurn
     const now = yield* Clock.currentTimeMillis
-    return yield* Effect.fromResult(Result.mapError(output(answer), (error) => withWait(error, failure, answer, now)))
+    const given = output(answer)
+    if (Result.isSuccess(given)) return given.success
+    return yield* Effect.flip(withAnswer(withWait(given.failure, failure, answer, now), answer))
   })

@@ -23,6 +23,7 @@ import type { NotObtained } from "../../tokens/TokenEndpoint.ts"
 import type { Call, Carry } from "./Call.ts"
 import { withCallHeaders } from "./CallHeaders.ts"
 import { exchange, withoutEchoes } from "./Exchange.ts"
+import { withAnswer } from "./RefusedAnswer.ts"
 
 /** Bytes of a target's answer that are kept, as for a delivery. */
 const maxAnswered = 64 * 1024
@@ -95,7 +96,7 @@ export const makeSendCall = Effect.gen(function* () {
     const answer = yield* exchange(egress, { ...prepared, headers }, bounds)
     const verdict = sender.judge(answer)
     yield* heard(answer, verdict)
-    return verdict === "successful" ? answer : yield* Effect.fail(errorOf(verdict, answer))
+    return verdict === "successful" ? answer : yield* Effect.flip(withAnswer(errorOf(verdict, answer), answer))
   })
 
   /** Opens a sender with this token and sends; null: it needs no token. */

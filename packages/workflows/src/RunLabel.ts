@@ -44,7 +44,7 @@ const inOneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}
  * a secret at the cut end.
  */
 export function* labelling(template: LabelTemplate, facts: Facts, texts: SecretTexts): Resumable<string | null> {
-  const resolved = template.resolve(facts as unknown as Readonly<Record<string, unknown>>)
+  const resolved = template.resolve(facts)
   if (resolved.kind === "too_large") return null
   const whole = inOneLine(textOf(resolved.value))
   const cut = whole.slice(0, 4 * limits.labelLength).toWellFormed()

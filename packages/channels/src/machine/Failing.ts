@@ -141,6 +141,12 @@ export const handshakeMissing: Failure = {
   retryAfterMs: null
 }
 
+/** The shortest life (ms) of a subscription. */
+const shortestLifeMs = 5_000
+
+export const isTooShort = ({ now }: Draft, expiresAt: number | null): boolean =>
+  expiresAt !== null && expiresAt < now + shortestLifeMs
+
 /** A subscription that ends at once is none, and would be created again without a pause. */
 export const tooShort: Failure = {
   code: "PROVIDER_ANSWER_INVALID",

@@ -1,7 +1,17 @@
 import type { ChannelSubscription, RunChange } from "./Channel.ts"
 import type { Draft } from "./Draft.ts"
 import type { RunReason } from "./Facts.ts"
-import { denied, handshakeMissing, lost, notProvisioned, provisionFailed, renewalFailed, revoked } from "./Failing.ts"
+import {
+  denied,
+  handshakeMissing,
+  isTooShort,
+  lost,
+  notProvisioned,
+  provisionFailed,
+  renewalFailed,
+  revoked,
+  tooShort
+} from "./Failing.ts"
 import { initialState, noFailures, noFallback, type SubscriptionState } from "./State.ts"
 import { handshakeMs, hourMs, minuteMs, renewalAt, safetyMs, stopTriedMs } from "./Times.ts"
 
@@ -190,7 +200,10 @@ const followSubscription = (draft: Draft, row: ChannelSubscription): void => {
   }
   const { renewing } = memory
   if (renewing !== null) {
-    if ((row.expires_at ?? Infinity) > (renewing.expires_at ?? Infinity)) renewed(draft, row)
+    // Only the handshake changes the end meanwhile. It may grant a shorter lease than the one before.
+    const hasArrived = row.expires_at !== renewing.expires_at
+    if (hasArrived && isTooShort(draft, row.expires_at)) renewalFailed(draft, row, tooShort)
+    else if (hasArrived) renewed(draft, row)
     else if (now >= renewing.since + handshakeMs) renewalFailed(draft, row, handshakeMissing)
   }
 }

@@ -57,13 +57,13 @@ export const channels = Effect.fnUntraced(function* (plan: Plan) {
       env
     })
   const gateway = yield* start(database)
-  const lane = `/${database}`
+  const targetPath = `/${database}`
   const url = yield* gateway.route({
     name: "events",
-    destinations: [{ url: `${bench.targetOrigin}${lane}` }],
+    destinations: [{ url: `${bench.targetOrigin}${targetPath}` }],
     rules: []
   })
-  const subject: Subject = { pid: gateway.pid, database, url, lanes: [lane] }
+  const subject: Subject = { pid: gateway.pid, database, url, targetPaths: [targetPath] }
   const other = yield* gatewayWith(plan, "without_channels", 1, [])
 
   const report = provider.call("report", undefined)

@@ -28,6 +28,8 @@ export interface Settings {
   readonly processes: ReadonlyArray<number>
   /** The numbers of records over which the scenario `queries` measures, one after the other. */
   readonly records: ReadonlyArray<number>
+  /** Whether senders open a connection for each request. */
+  readonly newConnections: boolean
 }
 
 /** About nine minutes. */
@@ -41,7 +43,8 @@ export const fullSettings: Settings = {
   backlog: 500_000,
   backlogFill: 200,
   processes: [2, 4, 8],
-  records: [100_000, 1_000_000, 5_000_000]
+  records: [100_000, 1_000_000, 5_000_000],
+  newConnections: false
 }
 
 /** Only checks that everything runs; the figures mean little. */
@@ -96,9 +99,9 @@ export const startPipeline = Effect.fnUntraced(function* (plan: Plan, name: stri
   const { bench } = plan
   const databaseUrl = yield* bench.postgres.database(name)
   const worker = yield* Worker.start<PipelineCommands>("./Pipeline.ts", plan.execArgv(name))
-  const lane = `/${name}`
-  const { url } = yield* worker.call("start", { databaseUrl, targetUrl: `${bench.targetOrigin}${lane}` })
-  return { pid: worker.pid, database: name, url, lanes: [lane] } satisfies Subject
+  const targetPath = `/${name}`
+  const { url } = yield* worker.call("start", { databaseUrl, targetUrl: `${bench.targetOrigin}${targetPath}` })
+  return { pid: worker.pid, database: name, url, targetPaths: [targetPath] } satisfies Subject
 })
 
 export const startGateway = Effect.fnUntraced(function* (plan: Plan, name: string) {
@@ -125,10 +128,10 @@ export const gatewayWith = Effect.fnUntraced(function* (
   source: object = {}
 ) {
   const gateway = yield* startGateway(plan, name)
-  const lanes = Array.from({ length: connections }, (_, index) => `/${name}-${index}`)
-  const destinations = lanes.map((lane) => ({ url: `${plan.bench.targetOrigin}${lane}` }))
+  const targetPaths = Array.from({ length: connections }, (_, index) => `/${name}-${index}`)
+  const destinations = targetPaths.map((targetPath) => ({ url: `${plan.bench.targetOrigin}${targetPath}` }))
   const url = yield* gateway.route({ name, destinations, rules, source })
-  return { pid: gateway.pid, database: name, url, lanes } satisfies Subject
+  return { pid: gateway.pid, database: name, url, targetPaths } satisfies Subject
 })
 
 const summary = (what: string, found: Measurement): string =>
@@ -147,7 +150,7 @@ export const alternate = Effect.fnUntraced(function* (
   loads: ReadonlyArray<Load>
 ) {
   const { bench, settings, progress } = plan
-  const { leadIn, offered, perSecond, saturated } = settings
+  const { leadIn, newConnections, offered, perSecond, saturated } = settings
   const sides = (): Record<keyof Sides, Array<Measurement>> => ({ reference: [], gateway: [] })
   const measured: Record<Load, ReturnType<typeof sides>> = { offered: sides(), saturated: sides() }
   for (let round = 0; round < settings.rounds; round++) {
@@ -155,8 +158,8 @@ export const alternate = Effect.fnUntraced(function* (
     for (const load of loads) {
       for (const side of order) {
         const found = yield* load === "offered"
-          ? offer(bench, subjects[side], { leadIn, seconds: offered, perSecond })
-          : saturate(bench, subjects[side], { leadIn, seconds: saturated })
+          ? offer(bench, subjects[side], { leadIn, seconds: offered, perSecond, newConnections })
+          : saturate(bench, subjects[side], { leadIn, seconds: saturated, newConnections })
         measured[load][side].push(found)
         yield* progress(summary(`${subjects[side].database} ${load}`, found))
       }

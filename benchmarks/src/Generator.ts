@@ -31,6 +31,8 @@ interface Destination {
    * for another.
    */
   readonly customers?: number
+  /** Whether each request is sent on a connection of its own, as many senders of webhooks do. Default: connections are kept. */
+  readonly newConnections?: boolean
 }
 
 const REQUEST_TIMEOUT = 30_000
@@ -48,6 +50,7 @@ class Phase {
   readonly ingresses: ReadonlyArray<Ingress>
   readonly run: number
   readonly customers: number | undefined
+  readonly newConnections: boolean
   /** For each customer the last send, which waits for the earlier ones. */
   readonly #lastOf = new Map<number, Promise<boolean>>()
   sequence = 0
@@ -56,10 +59,11 @@ class Phase {
   limited = 0
   refusal: string | null = null
 
-  constructor(ingresses: ReadonlyArray<Ingress>, run: number, customers: number | undefined) {
+  constructor(ingresses: ReadonlyArray<Ingress>, { customers, newConnections = false, run }: Destination) {
     this.ingresses = ingresses
     this.run = run
     this.customers = customers
+    this.newConnections = newConnections
   }
 
   /** Sends one event; true: it was acknowledged. Latency is measured from `intendedAt`, so a late start counts. */
@@ -85,6 +89,7 @@ class Phase {
       const { body, headers, statusCode } = await pool.request({
         method: "POST",
         path,
+        reset: this.newConnections,
         headers: ["content-type", "application/json", "x-event-type", "order.created"],
         body: makePayload({ sentAt, run: this.run, sequence, customer })
       })
@@ -135,11 +140,10 @@ export const makeGenerator = () => {
     }
     return { pool, path: pathname }
   }
-  const phase = ({ customers, run, urls }: Destination, connections: number): Phase =>
+  const phase = (destination: Destination, connections: number): Phase =>
     new Phase(
-      urls.map((url) => ingress(url, connections)),
-      run,
-      customers
+      destination.urls.map((url) => ingress(url, connections)),
+      destination
     )
 
   /**

@@ -23,12 +23,12 @@ export interface Bench {
   readonly nextRun: () => number
 }
 
-/** The measured system: a relay that delivers each event posted to `url` to every target path in `lanes`. */
+/** The measured system: a relay that delivers each event posted to `url` to every target path in `targetPaths`. */
 export interface Subject {
   readonly pid: number
   readonly database: string
   readonly url: string
-  readonly lanes: ReadonlyArray<string>
+  readonly targetPaths: ReadonlyArray<string>
   /** The other processes of the subject, if it has several. Their CPU and memory are added to its own. */
   readonly others?: ReadonlyArray<number>
   /** The other addresses, if requests go to several in turn. */
@@ -84,6 +84,8 @@ export interface Phase {
   readonly inFlight?: number
   /** The number of customers, if the events of one customer are to be sent one after the other. */
   readonly customers?: number
+  /** Whether each request is sent on a connection of its own. */
+  readonly newConnections?: boolean
 }
 
 /** Default for the requests in flight at saturation. */
@@ -107,7 +109,7 @@ const sendAndDrain = Effect.fnUntraced(function* (
   const sent = yield* send(run)
   const arrived = yield* bench.target.call("drained", {
     run,
-    lanes: subject.lanes,
+    targetPaths: subject.targetPaths,
     count: sent.acknowledged,
     stallMillis: STALL_MILLIS,
     limitMillis: LIMIT_MILLIS
@@ -155,8 +157,8 @@ const measure = Effect.fnUntraced(function* (
     perSecond: (arrived.delivered / (arrived.lastAt - sent.startedAt)) * 1_000_000,
     acknowledged: sent.acknowledged,
     delivered: arrived.delivered,
-    missing: subject.lanes.reduce(
-      (sum, lane) => sum + Math.max(0, sent.acknowledged - (arrived.distinct[lane] ?? 0)),
+    missing: subject.targetPaths.reduce(
+      (sum, targetPath) => sum + Math.max(0, sent.acknowledged - (arrived.distinct[targetPath] ?? 0)),
       0
     ),
     duplicates: arrived.duplicates,
@@ -183,6 +185,11 @@ const measure = Effect.fnUntraced(function* (
   }
 })
 
+const sendersOf = ({ customers, newConnections }: Phase) => ({
+  ...(customers !== undefined && { customers }),
+  ...(newConnections !== undefined && { newConnections })
+})
+
 /**
  * Saturation: a closed loop with 100 requests in flight sends for `seconds`, as fast as requests are acknowledged. The rate is
  * measured from the first send to the last delivery, so the time to deliver a backlog counts.
@@ -194,7 +201,7 @@ export const saturate = (bench: Bench, subject: Subject, phase: Phase) =>
       run,
       inFlight: phase.inFlight ?? IN_FLIGHT,
       seconds,
-      ...(phase.customers !== undefined && { customers: phase.customers })
+      ...sendersOf(phase)
     })
   )
 
@@ -207,7 +214,7 @@ export const offer = (bench: Bench, subject: Subject, phase: Phase & { readonly 
       perSecond: phase.perSecond,
       seconds,
       connections: IN_FLIGHT,
-      ...(phase.customers !== undefined && { customers: phase.customers })
+      ...sendersOf(phase)
     })
   )
 

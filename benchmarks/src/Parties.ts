@@ -21,7 +21,7 @@ export interface Party {
 const token = JSON.stringify({ access_token: "a-token", token_type: "Bearer", expires_in: 3_600 })
 
 /** An HTTP server whose answer can be set. It answers each token request with a token. */
-const standIn = Effect.acquireRelease(
+const mock = Effect.acquireRelease(
   Effect.promise(async () => {
     let answer: Answered = { status: 200 }
     const server = createServer((request, response) => {
@@ -72,7 +72,7 @@ const media = { media_urls: ["https://93.184.216.34/a.png"] }
 
 /** The counterparts of all destination types. */
 export const parties = Effect.fnUntraced(function* (postgres: Postgres) {
-  const { origin, says } = yield* standIn
+  const { origin, says } = yield* mock
   const sql: Written = yield* table(postgres)
   /** Types that do not use HTTP. */
   const others: Readonly<Record<string, Written>> = { MOCK_API: { config: {} }, SQL_DATABASE: sql }
@@ -81,8 +81,8 @@ export const parties = Effect.fnUntraced(function* (postgres: Postgres) {
     /** Environment variables with which the gateway calls this server instead of the real APIs. */
     env: { TIDEGATE_API_ORIGINS: [...knownOrigins].map((known) => `${known}=${origin}`).join(", ") },
     all: connectors.map(({ auths, example, settings, type }): Party => {
-      const { accepted, standIn } = rowOf(type)
-      const written = standIn === null ? others[type] : standIn(origin)
+      const { accepted, mock } = rowOf(type)
+      const written = mock === null ? others[type] : mock(origin)
       if (written === undefined) return { type, config: null, accepted }
       const auth_type = written.auth_type ?? auths[0]!
       const config = {

@@ -32,9 +32,13 @@ const gatewayOf = Effect.fnUntraced(function* (plan: Plan, name: string, count: 
     startProcess(plan, name, databaseUrl, nameOf(index + 1))
   )
   yield* Effect.sleep(settling)
-  const lane = `/${name}`
+  const targetPath = `/${name}`
   const urls = yield* Effect.forEach(Array.from({ length: sources }), (_, index) =>
-    first.route({ name: `${name}-${index}`, destinations: [{ url: `${plan.bench.targetOrigin}${lane}` }], rules: [] })
+    first.route({
+      name: `${name}-${index}`,
+      destinations: [{ url: `${plan.bench.targetOrigin}${targetPath}` }],
+      rules: []
+    })
   )
   const doors = [first, ...others]
   const taking = (number: number): Subject => {
@@ -42,7 +46,14 @@ const gatewayOf = Effect.fnUntraced(function* (plan: Plan, name: string, count: 
     const [url = "", ...otherUrls] = urls.flatMap((url) =>
       doors.slice(0, number).map(({ origin }) => `${origin}${new URL(url).pathname}`)
     )
-    return { pid: first.pid, others: others.map(({ pid }) => pid), database: name, url, otherUrls, lanes: [lane] }
+    return {
+      pid: first.pid,
+      others: others.map(({ pid }) => pid),
+      database: name,
+      url,
+      otherUrls,
+      targetPaths: [targetPath]
+    }
   }
   /** Messages that its processes have sent to each other so far. */
   const messages = Effect.map(

@@ -168,13 +168,13 @@ export const backlog = Effect.fnUntraced(function* (plan: Plan) {
       destinations: [{ url: `${bench.targetOrigin}${pacedLane}`, perSecond: 1 }],
       rules: []
     })
-    const lane = `/${name}-free`
+    const targetPath = `/${name}-free`
     const url = yield* gateway.route({
       name: "free",
-      destinations: [{ url: `${bench.targetOrigin}${lane}` }],
+      destinations: [{ url: `${bench.targetOrigin}${targetPath}` }],
       rules: []
     })
-    const subject: Subject = { pid: gateway.pid, database: name, url, lanes: [lane] }
+    const subject: Subject = { pid: gateway.pid, database: name, url, targetPaths: [targetPath] }
     return { subject, pacedUrl, pacedLane }
   })
   const plain = yield* start("without_backlog")

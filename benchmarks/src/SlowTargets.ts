@@ -27,13 +27,13 @@ const many = { destinations: 1_000, after: 200, perSecond: 2 } as const
 /** A source with this number of destinations, whose targets answer after this delay. */
 const answeredAfter = Effect.fnUntraced(function* (plan: Plan, name: string, after: number, destinations: number) {
   const gateway = yield* startGateway(plan, name)
-  const lanes = Array.from({ length: destinations }, (_, index) => `/after-${after}/${name}-${index}`)
+  const targetPaths = Array.from({ length: destinations }, (_, index) => `/after-${after}/${name}-${index}`)
   const url = yield* gateway.route({
     name,
-    destinations: lanes.map((lane) => ({ url: `${plan.bench.targetOrigin}${lane}` })),
+    destinations: targetPaths.map((targetPath) => ({ url: `${plan.bench.targetOrigin}${targetPath}` })),
     rules: []
   })
-  return { pid: gateway.pid, database: name, url, lanes } satisfies Subject
+  return { pid: gateway.pid, database: name, url, targetPaths } satisfies Subject
 })
 
 const figures = (row: ReturnType<typeof beside>, p99?: number): ReadonlyArray<Row> => [

@@ -11,19 +11,19 @@ import { serve } from "./Worker.ts"
 
 /** The arrivals of one run. Times are microseconds of the shared monotonic clock. */
 export interface Arrivals {
-  /** Distinct events for each lane. A lane is the path that a destination posts to. */
+  /** Distinct events for each path that a destination posts to. */
   readonly distinct: Readonly<Record<string, number>>
-  /** Distinct events of all lanes. */
+  /** Distinct events of all paths. */
   readonly delivered: number
   readonly duplicates: number
-  /** First arrivals in a lane after a later event of the same customer had already arrived there. */
+  /** First arrivals at a path after a later event of the same customer had already arrived there. */
   readonly inversions: number
   readonly lastAt: number
   /** From sender to target, first arrivals only. */
   readonly latency: Latency
 }
 
-interface Lane {
+interface TargetPath {
   seen: Uint8Array
   distinct: number
   /** The highest sequence number that has arrived, for each customer. */
@@ -32,40 +32,40 @@ interface Lane {
 
 class Run {
   readonly histogram: Histogram = makeHistogram()
-  readonly lanes = new Map<string, Lane>()
+  readonly targetPaths = new Map<string, TargetPath>()
   delivered = 0
   duplicates = 0
   inversions = 0
   lastAt = 0
 
   arrive(path: string, { customer, sentAt, sequence }: Stamp): void {
-    let lane = this.lanes.get(path)
-    if (lane === undefined) {
-      this.lanes.set(path, (lane = { seen: new Uint8Array(8192), distinct: 0, latest: new Map() }))
+    let targetPath = this.targetPaths.get(path)
+    if (targetPath === undefined) {
+      this.targetPaths.set(path, (targetPath = { seen: new Uint8Array(8192), distinct: 0, latest: new Map() }))
     }
     const at = sequence >> 3
     const bit = 1 << (sequence & 7)
-    if (at >= lane.seen.length) {
-      const grown = new Uint8Array(Math.max(at + 1, lane.seen.length * 2))
-      grown.set(lane.seen)
-      lane.seen = grown
+    if (at >= targetPath.seen.length) {
+      const grown = new Uint8Array(Math.max(at + 1, targetPath.seen.length * 2))
+      grown.set(targetPath.seen)
+      targetPath.seen = grown
     }
-    if ((lane.seen[at]! & bit) !== 0) {
+    if ((targetPath.seen[at]! & bit) !== 0) {
       this.duplicates++
       return
     }
-    lane.seen[at]! |= bit
-    lane.distinct++
+    targetPath.seen[at]! |= bit
+    targetPath.distinct++
     this.delivered++
-    if (sequence < (lane.latest.get(customer) ?? -1)) this.inversions++
-    else lane.latest.set(customer, sequence)
+    if (sequence < (targetPath.latest.get(customer) ?? -1)) this.inversions++
+    else targetPath.latest.set(customer, sequence)
     this.lastAt = nowMicros()
     record(this.histogram, this.lastAt - sentAt)
   }
 
   report(): Arrivals {
     return {
-      distinct: Object.fromEntries([...this.lanes].map(([path, lane]) => [path, lane.distinct])),
+      distinct: Object.fromEntries([...this.targetPaths].map(([path, targetPath]) => [path, targetPath.distinct])),
       delivered: this.delivered,
       duplicates: this.duplicates,
       inversions: this.inversions,
@@ -112,19 +112,20 @@ export const makeTarget = async () => {
     return found
   }
   /**
-   * Waits until every lane has `count` distinct events of the run, then reports. It stops earlier after a pause of `stallMillis`
+   * Waits until every target path has `count` distinct events of the run, then reports. It stops earlier after a pause of `stallMillis`
    * between arrivals, or after `limitMillis`. The caller compares: missing events are a result, and not a failure of the target.
    */
   const drained = async (input: {
     readonly run: number
-    readonly lanes: ReadonlyArray<string>
+    readonly targetPaths: ReadonlyArray<string>
     readonly count: number
     readonly stallMillis: number
     readonly limitMillis: number
   }) => {
     const run = runOf(input.run)
     const started = nowMicros()
-    const complete = () => input.lanes.every((lane) => (run.lanes.get(lane)?.distinct ?? 0) >= input.count)
+    const complete = () =>
+      input.targetPaths.every((targetPath) => (run.targetPaths.get(targetPath)?.distinct ?? 0) >= input.count)
     const waited = (since: number) => (nowMicros() - since) / 1000
     while (
       !complete() &&

@@ -1,13 +1,14 @@
 /**
  * `npm run bench`: compares the gateway with the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, workflows, waiting-runs, flooded-source, channels, formatter, memory, or pipeline (the bare pipeline compared with itself)
+ *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, workflows, waiting-runs, flooded-source, channels, formatter, memory, or pipeline (the bare pipeline compared with itself)
  *   --only queries      the time of counts, series and lists over more and more records; --records <n,…>: the numbers of records
  *   --only rows         one row for each kind of work that events can require: rate, latency, CPU, memory
  *   --row <text>        only rows whose name contains this text
  *   --before <file>     compares the gateway with another version: the module of that version; alone, or with --only rows or control
  *   --processes <n,…>   the numbers of gateway processes that the scenario processes compares with one (default: 2,4,8)
  *   --rounds <n>        the number of rounds of the selected scenarios
+ *   --new-connections   senders open a connection for each request (throughput, versions, fan-out, pipeline)
  *   --quick             short phases, to check that everything runs; the verdicts then mean nothing
  *   --gateway <file>    the module to run as the gateway
  *   --telemetry         the gateway sends traces of every request to a collector, and its metrics are scraped
@@ -34,7 +35,7 @@ import { connectors } from "./Connectors.ts"
 import { control } from "./Control.ts"
 import { floodedSource } from "./FloodedSource.ts"
 import { formatter } from "./Formatter.ts"
-import { frontDoors } from "./FrontDoors.ts"
+import { ingressModes } from "./IngressModes.ts"
 import { memory } from "./Memory.ts"
 import { processes } from "./Processes.ts"
 import { queries } from "./Queries.ts"
@@ -55,7 +56,7 @@ const scenarios = {
   throughput: Scenarios.throughput,
   "fan-out": Scenarios.fanOut,
   backlog: Scenarios.backlog,
-  "front-doors": frontDoors,
+  ingress: ingressModes,
   "slow-targets": slowTargets,
   memory,
   processes,
@@ -99,6 +100,7 @@ const readOptions = () => {
       rounds: { type: "string" },
       processes: { type: "string" },
       records: { type: "string" },
+      "new-connections": { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
       profile: { type: "boolean", default: false },
       telemetry: { type: "boolean", default: false },
@@ -122,7 +124,7 @@ const readOptions = () => {
       ? [only]
       : values.profile
         ? ["throughput"]
-        : ["throughput", "fan-out", "backlog", "front-doors", "slow-targets", "control"]
+        : ["throughput", "fan-out", "backlog", "ingress", "slow-targets", "control"]
   const gateway = resolve(values.gateway)
   const before = resolve(values.before ?? gateway)
   const missing = names.includes("pipeline") ? undefined : [gateway, before].find((entry) => !existsSync(entry))
@@ -152,6 +154,7 @@ const readOptions = () => {
     row: values.row,
     settings: {
       ...settings,
+      newConnections: values["new-connections"],
       ...(only === "rows" && { rounds: Math.min(ROUNDS_OF_ROWS, settings.rounds) }),
       ...(rounds !== undefined && { rounds }),
       ...(several !== undefined && { processes: several }),

@@ -27,12 +27,12 @@ it.live("Benchmark target counts each sent request once, and repeated requests a
   Effect.gen(function* () {
     const { port, drained, report } = yield* target
     const { saturate } = yield* generator
-    const input = { urls: [`http://127.0.0.1:${port()}/lane`], run: 1, inFlight: 8, seconds: 10, count: 500 }
+    const input = { urls: [`http://127.0.0.1:${port()}/targetPath`], run: 1, inFlight: 8, seconds: 10, count: 500 }
     const sent = yield* Effect.promise(() => saturate(input))
     expect(sent).toMatchObject({ acknowledged: 500, refused: 0, refusal: null })
-    const expected = { run: 1, lanes: ["/lane"], count: 500, stallMillis: 5_000, limitMillis: 5_000 }
+    const expected = { run: 1, targetPaths: ["/targetPath"], count: 500, stallMillis: 5_000, limitMillis: 5_000 }
     const arrived = yield* Effect.promise(() => drained(expected))
-    expect(arrived).toMatchObject({ delivered: 500, duplicates: 0, malformed: 0, distinct: { "/lane": 500 } })
+    expect(arrived).toMatchObject({ delivered: 500, duplicates: 0, malformed: 0, distinct: { "/targetPath": 500 } })
     expect(arrived.latency.count).toBe(500)
 
     yield* Effect.promise(() => saturate(input))
@@ -45,7 +45,7 @@ it.live("Load generator sends each customer's requests in order, and the target 
   Effect.gen(function* () {
     const { port, report } = yield* target
     const { saturate } = yield* generator
-    const url = `http://127.0.0.1:${port()}/lane`
+    const url = `http://127.0.0.1:${port()}/targetPath`
     const inTurn = { urls: [url], run: 1, inFlight: 8, seconds: 10, count: 300, customers: 3 }
     expect(yield* Effect.promise(() => saturate(inTurn))).toMatchObject({ acknowledged: 300 })
     expect(report({ run: 1 })).toMatchObject({ delivered: 300, inversions: 0 })
@@ -70,7 +70,7 @@ it.live("Benchmark target stops waiting for missing requests and reports how man
   Effect.gen(function* () {
     const { drained } = yield* target
     const arrived = yield* Effect.promise(() =>
-      drained({ run: 1, lanes: ["/lane"], count: 1, stallMillis: 30, limitMillis: 5_000 })
+      drained({ run: 1, targetPaths: ["/targetPath"], count: 1, stallMillis: 30, limitMillis: 5_000 })
     )
     expect(arrived).toMatchObject({ delivered: 0, distinct: {} })
   })
@@ -80,7 +80,7 @@ it.live("Benchmark target counts bodies that the generator did not send", () =>
   Effect.gen(function* () {
     const { port, report } = yield* target
     yield* Effect.promise(async () => {
-      const { body } = await request(`http://127.0.0.1:${port()}/lane`, { method: "POST", body: "{}" })
+      const { body } = await request(`http://127.0.0.1:${port()}/targetPath`, { method: "POST", body: "{}" })
       await body.dump()
     })
     expect(report({ run: 0 })).toMatchObject({ delivered: 0, malformed: 1 })

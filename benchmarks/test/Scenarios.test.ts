@@ -13,7 +13,7 @@ import type { Bench } from "../src/Measurement.ts"
 import type { PipelineCommands } from "../src/Pipeline.ts"
 import * as Postgres from "../src/Postgres.ts"
 import type { Plan, Settings } from "../src/Comparison.ts"
-import { frontDoors } from "../src/FrontDoors.ts"
+import { ingressModes } from "../src/IngressModes.ts"
 import { complete, limitedTo, type Row } from "../src/rows/Row.ts"
 import { runRow } from "../src/rows/Run.ts"
 import { renderText } from "../src/rows/Table.ts"
@@ -52,7 +52,8 @@ const settings: Settings = {
   backlog: 50,
   backlogFill: 5,
   processes: [2],
-  records: []
+  records: [],
+  newConnections: false
 }
 
 describe.runIf(process.platform === "linux")("Benchmark scenarios with a PostgreSQL server", () => {
@@ -74,7 +75,12 @@ describe.runIf(process.platform === "linux")("Benchmark scenarios with a Postgre
         })
         expect(sent).toMatchObject({ acknowledged: 1_000, refused: 0 })
         const patience = { stallMillis: 60_000, limitMillis: 60_000 }
-        const arrived = yield* bench.target.call("drained", { run, lanes: ["/stored"], count: 1_000, ...patience })
+        const arrived = yield* bench.target.call("drained", {
+          run,
+          targetPaths: ["/stored"],
+          count: 1_000,
+          ...patience
+        })
         expect(arrived).toMatchObject({ delivered: 1_000, duplicates: 0, malformed: 0 })
 
         const statements = (yield* bench.postgres.statements("stored")) - before
@@ -135,7 +141,7 @@ describe.runIf(process.platform === "linux")("Benchmark scenarios with a Postgre
         expect(versions.measured.saturated.reference.length).toBe(1)
         expect(versions.measured.offered.reference.every((one) => one.delivered > 0 && one.missing === 0)).toBe(true)
 
-        const doors = yield* frontDoors(plan)
+        const doors = yield* ingressModes(plan)
         expect(doors.measured.offered.gateway.length).toBe(4)
         expect(doors.measured.offered.gateway.every((one) => one.delivered > 0 && one.missing === 0)).toBe(true)
         expect(doors.rows.filter((row) => row.measure === "CPU per event beyond one without").length).toBe(8)
@@ -197,7 +203,7 @@ describe.runIf(process.platform === "linux")("Benchmark scenarios with a Postgre
       Effect.gen(function* () {
         const worker = yield* Worker.start<TargetCommands>("./Target.ts")
         yield* worker.call("port", undefined)
-        const waiting = { run: 1, lanes: ["/none"], count: 1, stallMillis: 60_000, limitMillis: 60_000 }
+        const waiting = { run: 1, targetPaths: ["/none"], count: 1, stallMillis: 60_000, limitMillis: 60_000 }
         const [failure] = yield* Effect.all(
           [Effect.flip(worker.call("drained", waiting)), Effect.sync(() => process.kill(worker.pid, "SIGKILL"))],
           { concurrency: "unbounded" }

@@ -44,7 +44,7 @@ const it = base
 
 const event = { message: "hello", id: 7, media_url: "https://93.184.216.34/a.png" }
 
-const calling = rows.filter(({ standIn }) => standIn !== null).map((row) => [row.type, row] as const)
+const calling = rows.filter(({ mock }) => mock !== null).map((row) => [row.type, row] as const)
 
 it.for(calling)(
   "An event for %s becomes a call of the API, and its trace contains no secret",
@@ -123,8 +123,8 @@ it("An API's wait in the response body delays the retry", async ({ attempted }) 
 })
 
 it("API destinations show their settings as written and without secrets", async ({ gateway }) => {
-  for (const [type, { secrets = [], standIn }] of calling) {
-    const { config } = await gateway.destination(configOf(type, standIn!("https://api.example.com")), type)
+  for (const [type, { secrets = [], mock }] of calling) {
+    const { config } = await gateway.destination(configOf(type, mock!("https://api.example.com")), type)
     expect(JSON.stringify(config)).not.toContain(secret)
     expect(secrets.every((one) => one.length > 8)).toBe(true)
   }

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest"
 import { it as gatewayIt } from "../support/it.ts"
-import { heldMs, timesSlower, watchedLoop } from "../support/LoopHeld.ts"
+import { heldMs, leastMsOf, timesSlower, watchedLoop } from "../support/LoopHeld.ts"
 import { patience } from "../support/Waiting.ts"
 
 /** Filters that cost more than they weigh: where they are written, where they are tried, and with each request that they are asked about. */
@@ -48,32 +48,35 @@ const document = {
 
 describe("Costly filters", () => {
   it.for(written)("A costly filter works or is refused in time: %s", async ([, conditions], { gateway, owner }) => {
-    await heldMs()
-    const name = gateway.name("filter")
-    const saved = await gateway.call("POST", "/filters", { name, conditions }, owner)
-    const rules = [{ type: "filter", ...(conditions as object) }]
-    const source = await gateway.source()
-    const destination = await gateway.destination({ url: "http://127.0.0.1:9/" })
-    const connected = await gateway.call("POST", "/connections", {
-      name: gateway.name("connection"),
-      source_id: source.id,
-      destination_id: destination.id,
-      rules
-    })
-    const tried = await gateway.call("POST", "/filters/test", { conditions, request: { body: document } }, owner)
-    for (const { body, status } of [saved, connected, tried]) {
-      expect([200, 400, 413, 422], JSON.stringify(body).slice(0, 300)).toContain(status)
-    }
-    if (connected.status === 200) {
-      const posted = await fetch(`${gateway.origin}/e/${source.id}`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(document),
-        signal: AbortSignal.timeout(patience)
+    const used = async (): Promise<number> => {
+      await heldMs()
+      const name = gateway.name("filter")
+      const saved = await gateway.call("POST", "/filters", { name, conditions }, owner)
+      const rules = [{ type: "filter", ...(conditions as object) }]
+      const source = await gateway.source()
+      const destination = await gateway.destination({ url: "http://127.0.0.1:9/" })
+      const connected = await gateway.call("POST", "/connections", {
+        name: gateway.name("connection"),
+        source_id: source.id,
+        destination_id: destination.id,
+        rules
       })
-      expect(posted.status).toBe(200)
+      const tried = await gateway.call("POST", "/filters/test", { conditions, request: { body: document } }, owner)
+      for (const { body, status } of [saved, connected, tried]) {
+        expect([200, 400, 413, 422], JSON.stringify(body).slice(0, 300)).toContain(status)
+      }
+      if (connected.status === 200) {
+        const posted = await fetch(`${gateway.origin}/e/${source.id}`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify(document),
+          signal: AbortSignal.timeout(patience)
+        })
+        expect(posted.status).toBe(200)
+      }
+      return (await heldMs()).processorMs
     }
-    expect((await heldMs()).processorMs).toBeLessThan(boundMs())
+    expect(await leastMsOf(boundMs, used)).toBeLessThan(boundMs())
   })
 
   it("A hundred costly filters on one source delay nobody, and each decides", async ({ gateway }) => {
@@ -104,25 +107,28 @@ describe("Costly filters", () => {
     }
     const costly = JSON.stringify({ a: list(90_000, () => "9".repeat(20)), text: "abcdefgh".repeat(4_000) })
     await post(source.id, "{}")
-    await heldMs()
-    const state = { isOver: false }
-    const beside = (async () => {
-      while (!state.isOver) await post(plain.id, "{}")
-    })()
-    const sent = await Promise.all(list(2, () => post(source.id, costly)))
-    for (const { request_id } of sent) {
-      await gateway.eventually("each connection has decided", async () => {
-        const [row] = await gateway.sql(
-          `select (select count(*) from ignored_events where request_id = $1)::int as ignored,
+    const decided = async (): Promise<number> => {
+      await heldMs()
+      const state = { isOver: false }
+      const beside = (async () => {
+        while (!state.isOver) await post(plain.id, "{}")
+      })()
+      const sent = await Promise.all(list(2, () => post(source.id, costly)))
+      for (const { request_id } of sent) {
+        await gateway.eventually("each connection has decided", async () => {
+          const [row] = await gateway.sql(
+            `select (select count(*) from ignored_events where request_id = $1)::int as ignored,
             (select count(*) from events where request_id = $1)::int as events,
             (select count(*) from pending_routes where request_id = $1)::int as pending`,
-          [request_id]
-        )
-        return row.pending === 0 && row.ignored + row.events === 100 ? true : null
-      })
+            [request_id]
+          )
+          return row.pending === 0 && row.ignored + row.events === 100 ? true : null
+        })
+      }
+      state.isOver = true
+      await beside
+      return (await heldMs()).processorMs
     }
-    state.isOver = true
-    await beside
-    expect((await heldMs()).processorMs).toBeLessThan(boundMs())
+    expect(await leastMsOf(boundMs, decided)).toBeLessThan(boundMs())
   })
 })

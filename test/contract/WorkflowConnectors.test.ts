@@ -13,7 +13,7 @@ import { begin, edge, ended } from "./workflowRuns.ts"
 
 const event = { message: "hello", id: 7, media_url: "https://93.184.216.34/a.png" }
 
-const calling = rows.filter(({ standIn }) => standIn !== null).map((row) => [row.type, row] as const)
+const calling = rows.filter(({ mock }) => mock !== null).map((row) => [row.type, row] as const)
 
 it.for(calling)("A destination step calls the API of %s", async ([type, { accepted }], { api, calls, gateway }) => {
   api.reset()

@@ -198,9 +198,9 @@ afterAll(async () => {
 
 const it = base.extend("settings", { scope: "file" }, () => ({ ...watchedLoop, ...standingIn(origin) }))
 
-const calling = rows.filter(({ standIn }) => standIn !== null).map(({ type }) => type)
+const calling = rows.filter(({ mock }) => mock !== null).map(({ type }) => type)
 /** Those whose address is a setting. */
-const addressed = calling.filter((type) => JSON.stringify(rowOf(type).standIn?.("http://here").config).includes("here"))
+const addressed = calling.filter((type) => JSON.stringify(rowOf(type).mock?.("http://here").config).includes("here"))
 
 it("A strange server that is called costs only its own attempt", async ({ gateway, target }) => {
   const source = await gateway.source()

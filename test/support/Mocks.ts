@@ -22,7 +22,7 @@ export const configOf = (type: string, { auth, auth_type, config }: Written): De
 
 /** The `config` of a destination whose calls go to a server at this origin. */
 export const configAt = (type: string, origin: string): DestinationConfig => {
-  const { standIn } = rowOf(type)
-  if (standIn === null) throw new Error(`there is no mock for the API of ${type}`)
-  return configOf(type, standIn(origin))
+  const { mock } = rowOf(type)
+  if (mock === null) throw new Error(`there is no mock for the API of ${type}`)
+  return configOf(type, mock(origin))
 }

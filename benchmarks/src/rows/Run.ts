@@ -28,8 +28,8 @@ const arrange = Effect.fnUntraced(function* (plan: Plan, row: Row, name: string)
   )
   if (first === undefined) return yield* Effect.die("no process")
   if (others.length > 0) yield* Effect.sleep(settling)
-  const lanes = upTo(destinations).map((index) => `/after-${answersAfter}/${name}-${index}`)
-  const targets = lanes.map((lane) => ({ url: `${plan.bench.targetOrigin}${lane}` }))
+  const targetPaths = upTo(destinations).map((index) => `/after-${answersAfter}/${name}-${index}`)
+  const targets = targetPaths.map((targetPath) => ({ url: `${plan.bench.targetOrigin}${targetPath}` }))
   let routes = 0
   const route = (settings: {
     readonly rules: ReadonlyArray<object>
@@ -48,7 +48,7 @@ const arrange = Effect.fnUntraced(function* (plan: Plan, row: Row, name: string)
       database: name,
       url,
       otherUrls,
-      lanes
+      targetPaths
     } satisfies Subject
   })
   const beside = yield* Effect.forEach(row.beside ?? [], ({ perSecond, rules }) =>

@@ -5,7 +5,7 @@ import { createHmac } from "node:crypto"
 import type { CallbackMessage, Notification, ProviderError, Subscription } from "../src/Adapter.ts"
 import type { Trigger } from "../src/SourceProvider.ts"
 import { sourceProviders } from "../src/SourceProviders.ts"
-import { timesSlower } from "../../../test/support/LoopHeld.ts"
+import { leastMs, timesSlower } from "../../../test/support/LoopHeld.ts"
 import { Channel } from "./Channel.ts"
 
 /** What every trigger must keep to, against the fake provider. A new trigger is held to it by being in the list. */
@@ -13,6 +13,9 @@ const triggers: ReadonlyArray<readonly [name: string, trigger: Trigger]> = sourc
   provider.triggers.map((trigger) => [`${provider.key} ${trigger.key}`, trigger] as const)
 )
 const instant = triggers.filter(([, { adapter }]) => adapter !== null)
+
+/** Processor time (ms) for which a callback may hold the event loop. */
+const boundMs = (): number => 50 * timesSlower()
 
 const idsOf = (items: ReadonlyArray<{ readonly id: string }>): ReadonlyArray<string> => items.map(({ id }) => id)
 
@@ -359,12 +362,15 @@ describe.each(instant)("Notifications of %s", (_, trigger) => {
         const channel = new Channel(trigger)
         const live = yield* channel.subscribed()
         const message = genuine(adapter.key, live.subscription, body(), channel.now)
-        const before = cpuMillis()
-        const got = channel.receive(live, message)
-        const took = cpuMillis() - before
-        if (got.kind === "items") expect(got.items.length).toBeLessThanOrEqual(1_000)
-        expect(["items", "dirty", "rejected", "ping"]).toContain(got.kind)
-        expect(took).toBeLessThan(50 * timesSlower())
+        const receiving = (): number => {
+          const before = cpuMillis()
+          const got = channel.receive(live, message)
+          const took = cpuMillis() - before
+          if (got.kind === "items") expect(got.items.length).toBeLessThanOrEqual(1_000)
+          expect(["items", "dirty", "rejected", "ping"]).toContain(got.kind)
+          return took
+        }
+        expect(yield* leastMs(boundMs, Effect.sync(receiving))).toBeLessThan(boundMs())
       })
     )
   })

@@ -2,7 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Scheduler } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { HotSql, JournalSql, ReadTurns, ReportSql } from "@tidegate/storage/Database"
+import { HotSql, JournalSql, ReadSemaphores, ReportSql } from "@tidegate/storage/Database"
 import { RunJournal } from "@tidegate/storage/workflows/RunJournal"
 import type { plansOf } from "../src/Workflow/Plans.ts"
 import { runPump } from "../src/Workflow/RunPump.ts"
@@ -49,7 +49,7 @@ const wokenAfter = (steps: number) => {
   const world = Context.make(HotSql, sql as never).pipe(
     Context.add(JournalSql, sql as never),
     Context.add(ReportSql, sql as never),
-    Context.add(ReadTurns, {} as never),
+    Context.add(ReadSemaphores, {} as never),
     Context.add(SqlClient.SqlClient, sql as never),
     Context.add(RunJournal, {} as never),
     Context.add(Scheduler.Scheduler, scheduler)
@@ -90,7 +90,7 @@ const idlePump = Effect.fnUntraced(function* (rooms: RunRoom, mayGoOn: () => boo
   const world = Context.make(HotSql, sql as never).pipe(
     Context.add(JournalSql, sql as never),
     Context.add(ReportSql, sql as never),
-    Context.add(ReadTurns, {} as never),
+    Context.add(ReadSemaphores, {} as never),
     Context.add(SqlClient.SqlClient, sql as never),
     Context.add(RunJournal, {} as never),
     Context.add(Room, rooms)

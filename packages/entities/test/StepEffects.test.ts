@@ -7,7 +7,7 @@ import { SenderDomains } from "@tidegate/connectors/SenderDomains"
 import { SqlServers } from "@tidegate/connectors/SqlServers"
 import { Egress } from "@tidegate/egress/Egress"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
-import { HotSql, JournalSql, ReadTurns, ReportSql } from "@tidegate/storage/Database"
+import { HotSql, JournalSql, ReadSemaphores, ReportSql } from "@tidegate/storage/Database"
 import { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import { stepKinds } from "@tidegate/workflows/StepKinds"
@@ -32,7 +32,7 @@ const outside = Layer.mergeAll(
   Layer.succeed(HotSql, nothing),
   Layer.succeed(JournalSql, nothing),
   Layer.succeed(ReportSql, nothing),
-  Layer.succeed(ReadTurns, nothing),
+  Layer.succeed(ReadSemaphores, nothing),
   Layer.succeed(SqlClient.SqlClient, nothing),
   Layer.succeed(Secrets, nothing),
   Layer.succeed(Sharding.Sharding, { makeClient: () => Effect.succeed(() => nothing) } as never)

@@ -67,15 +67,15 @@ describe("Formatter threads", () => {
     Effect.gen(function* () {
       const workshop = new Workshop({ threads: 1, tests: { team: 2, process: 3 } })
       const body = { config: { operation: "text.markdown_to_html" }, inputs: { input: "*a*" } }
-      const task = { kind: "trial", body, now: 0, versions: {} as never } as const
-      const first = yield* Effect.forEach([1, 2], () => Effect.forkChild(workshop.trial("tm_1", task)))
+      const task = { kind: "test", body, now: 0, versions: {} as never } as const
+      const first = yield* Effect.forEach([1, 2], () => Effect.forkChild(workshop.testOperation("tm_1", task)))
       yield* Effect.yieldNow
-      expect(yield* Effect.flip(workshop.trial("tm_1", task))).toMatchObject({ _tag: "WorkshopFull" })
-      const other = yield* Effect.forkChild(workshop.trial("tm_2", task))
+      expect(yield* Effect.flip(workshop.testOperation("tm_1", task))).toMatchObject({ _tag: "WorkshopFull" })
+      const other = yield* Effect.forkChild(workshop.testOperation("tm_2", task))
       yield* Effect.yieldNow
-      expect(yield* Effect.flip(workshop.trial("tm_3", task))).toMatchObject({ _tag: "WorkshopFull" })
+      expect(yield* Effect.flip(workshop.testOperation("tm_3", task))).toMatchObject({ _tag: "WorkshopFull" })
       for (const fiber of [...first, other]) expect(Result.isSuccess(yield* Fiber.join(fiber))).toBe(true)
-      expect(Result.isSuccess(yield* workshop.trial("tm_1", task))).toBe(true)
+      expect(Result.isSuccess(yield* workshop.testOperation("tm_1", task))).toBe(true)
     })
   )
 })

@@ -13,12 +13,12 @@ import { compile, type Context, engineVersion, type Failure, inParts, type Outco
 /** Tests a step: its inputs are templates, and the body contains the sample data for them. Nothing is stored. */
 
 /** The body is not a valid test. */
-export interface TrialInvalid {
+export interface TestInvalid {
   readonly code: "FORMATTER_ENVELOPE_INVALID" | "FORMATTER_ANCHOR_INVALID"
   readonly fields: ReadonlyArray<{ readonly path: string; readonly message: string }>
 }
 
-export interface TrialAnswer {
+export interface TestAnswer {
   readonly operation: string
   readonly engine_version: string
   readonly resolved_input: Schema.JsonObject
@@ -30,7 +30,7 @@ export interface TrialAnswer {
   readonly data_versions: DataVersions
 }
 
-export interface TrialFailure extends Failure {
+export interface TestFailure extends Failure {
   readonly operation: string
   readonly engine_version: string
   readonly resolved_input: Schema.JsonObject | null
@@ -69,8 +69,8 @@ const anchorOf = (text: string): number | null => {
 const member = (body: object, name: string): unknown =>
   Object.hasOwn(body, name) ? (body as Readonly<Record<string, unknown>>)[name] : undefined
 
-const envelopeOf = (body: unknown, now: number): Result.Result<Envelope, TrialInvalid> => {
-  const invalid = (path: string, message: string): Result.Result<never, TrialInvalid> =>
+const envelopeOf = (body: unknown, now: number): Result.Result<Envelope, TestInvalid> => {
+  const invalid = (path: string, message: string): Result.Result<never, TestInvalid> =>
     Result.fail({ code: "FORMATTER_ENVELOPE_INVALID", fields: [{ path, message }] })
   if (!objectOf(body)) return invalid("body", "must be a JSON object")
   const config = member(body, "config")
@@ -134,10 +134,10 @@ const missingAt = (field: string): Warning => ({
 })
 
 /** Runs the test in a body. Resumable; `clock` returns milliseconds of processor time. */
-export function* trial(
+export function* testOperation(
   body: unknown,
   { clock, now, versions }: { readonly clock: () => number; readonly now: number; readonly versions: DataVersions }
-): Generator<void, Result.Result<TrialAnswer, TrialInvalid | TrialFailure>, void> {
+): Generator<void, Result.Result<TestAnswer, TestInvalid | TestFailure>, void> {
   const read = envelopeOf(body, now)
   if (Result.isFailure(read)) return Result.fail(read.failure)
   const { anchor, inputs, operation, options, sample, seed, timezone, version } = read.success

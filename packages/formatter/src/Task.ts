@@ -4,7 +4,7 @@ import type { Failure, Outcome } from "./Formatter.ts"
 import { charactersIn } from "./engine/Meter.ts"
 import type { Operation } from "./engine/Operation.ts"
 import { operations } from "./Operations.ts"
-import type { TrialAnswer, TrialFailure, TrialInvalid } from "./OperationTest.ts"
+import type { TestAnswer, TestFailure, TestInvalid } from "./OperationTest.ts"
 
 /** Formatter work that runs in a separate thread instead of the event loop (`entities/src/Formatting`), and its result. */
 
@@ -23,17 +23,17 @@ export interface StepTask {
 }
 
 /** A body that tests a step. */
-export interface TrialTask {
-  readonly kind: "trial"
+export interface TestTask {
+  readonly kind: "test"
   readonly body: unknown
   readonly now: number
   readonly versions: DataVersions
 }
 
-export type Task = StepTask | TrialTask
+export type Task = StepTask | TestTask
 
 export type StepResult = Result.Result<Outcome, Failure>
-export type TrialResult = Result.Result<TrialAnswer, TrialInvalid | TrialFailure>
+export type TestResult = Result.Result<TestAnswer, TestInvalid | TestFailure>
 
 /** The messages to and from a thread. Class instances cannot be sent, so results are plain objects. */
 export interface Order {
@@ -41,8 +41,8 @@ export interface Order {
   readonly task: Task
 }
 export type Answer = { readonly id: number } & (
-  | { readonly kind: "made"; readonly value: Outcome | TrialAnswer }
-  | { readonly kind: "refused"; readonly failure: Failure | TrialInvalid | TrialFailure }
+  | { readonly kind: "made"; readonly value: Outcome | TestAnswer }
+  | { readonly kind: "refused"; readonly failure: Failure | TestInvalid | TestFailure }
   | { readonly kind: "broken"; readonly message: string }
 )
 
@@ -67,7 +67,7 @@ export const isDear = (operation: Operation, inputs: Readonly<Record<string, unk
 }
 
 /** The same for a body that tests a step: its inputs may be templates, so the sample data counts, too. */
-export const isDearTrial = (body: unknown): boolean => {
+export const isCostlyTest = (body: unknown): boolean => {
   if (!Predicate.isReadonlyObject(body)) return false
   const { config, context, inputs } = body as Readonly<Record<string, unknown>>
   const key = Predicate.isReadonlyObject(config)

@@ -5,7 +5,7 @@ export const maxValues = 100
 export const maxControlBody = 1024 * 1024
 
 /** The largest body of a call that tests a filter, in bytes. */
-export const maxTrialBody = 256 * 1024
+export const maxTestBody = 256 * 1024
 
 /** The largest body of a call that tests a workflow, in bytes: a definition, and the same size for a sample and mocks. */
 export const maxWorkflowTest = 2 * 1024 * 1024

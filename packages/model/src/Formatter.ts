@@ -97,7 +97,7 @@ export const FormatterCatalog = Schema.Struct({
 }).annotate({ identifier: "FormatterCatalog", description: "All operations, with the data for a form of each." })
 export type FormatterCatalog = typeof FormatterCatalog.Type
 
-export const FormatterTrial = Schema.Struct({
+export const FormatterTest = Schema.Struct({
   operation: Schema.String,
   engine_version: Schema.String,
   resolved_input: Schema.JsonObject.annotate({ description: "The inputs after their templates were filled in" }),
@@ -115,9 +115,9 @@ export const FormatterTrial = Schema.Struct({
   anchor_at: Timestamp,
   duration_ms: Schema.Finite.annotate({ description: "Duration of the test in milliseconds" }),
   data_versions: Versions
-}).annotate({ identifier: "FormatterTrial", description: "The result of the operation." })
+}).annotate({ identifier: "FormatterTest", description: "The result of the operation." })
 
-export const FormatterTrialInput = Schema.Struct({
+export const FormatterTestInput = Schema.Struct({
   config: Schema.Struct({
     operation: Schema.String,
     engine_version: Schema.optionalKey(Schema.String.annotate({ description: "Default: the current version" })),
@@ -143,7 +143,7 @@ export const FormatterTrialInput = Schema.Struct({
       description: "The seed of random values. Default: `test`"
     })
   )
-}).annotate({ identifier: "FormatterTrialInput", description: "A step, and sample data for it." })
+}).annotate({ identifier: "FormatterTestInput", description: "A step, and sample data for it." })
 
 /** Machine-readable details of a step that gave no value. */
 export const FormatterFault = Schema.Struct({

@@ -33,15 +33,16 @@ export class ReportSql extends Context.Service<ReportSql, PgClient.PgClient>()("
  * The fair semaphores for reads in this process. A list takes a connection of the ordinary pool, a report one of the reports'
  * pool; one team has at most half of either.
  */
-export class ReadTurns extends Context.Service<ReadTurns, { readonly lists: TeamReads; readonly reports: TeamReads }>()(
-  "@tidegate/storage/ReadTurns"
-) {}
+export class ReadSemaphores extends Context.Service<
+  ReadSemaphores,
+  { readonly lists: TeamReads; readonly reports: TeamReads }
+>()("@tidegate/storage/ReadSemaphores") {}
 
 /**
  * What reads and writes need, as a type for other packages. They pass it on and use no client of it, because only this package
  * has SQL.
  */
-export type Database = SqlClient.SqlClient | HotSql | JournalSql | ReportSql | ReadTurns
+export type Database = SqlClient.SqlClient | HotSql | JournalSql | ReportSql | ReadSemaphores
 
 export interface DatabaseOptions {
   readonly url: Redacted.Redacted
@@ -76,8 +77,8 @@ const planned = {
 }
 
 /** The semaphores for pools of this size. Some connections of the ordinary pool are left for calls that change something. */
-const readTurns = (connections: number, reportConnections: number): Layer.Layer<ReadTurns> =>
-  Layer.sync(ReadTurns, () => {
+const readSemaphores = (connections: number, reportConnections: number): Layer.Layer<ReadSemaphores> =>
+  Layer.sync(ReadSemaphores, () => {
     const atOnce = Math.max(1, Math.floor(connections * 0.75))
     return {
       lists: makeTeamReads("lists", { atOnce, perTeam: Math.ceil(atOnce / 2), waiting: 1_000 }),
@@ -126,7 +127,7 @@ export const layer = (options: DatabaseOptions): Layer.Layer<PgClient.PgClient |
       ReportSql,
       client("tidegate-reports", reportConnections, { ...reading, statement_timeout: reportTimeout })
     ),
-    readTurns(connections, reportConnections)
+    readSemaphores(connections, reportConnections)
   ).pipe(Layer.provide(Reactivity.layer))
 }
 

@@ -2,7 +2,7 @@ import { of, row, type Section, shape, tests } from "./Facts.ts"
 
 const api = tests("packages/api/test/Formatter.test.ts")
 const engine = tests("packages/formatter/test/Engine.test.ts")
-const trial = tests("packages/formatter/test/Trial.test.ts")
+const operationTest = tests("packages/formatter/test/OperationTest.test.ts")
 const catalog = tests("packages/formatter/test/Catalog.test.ts")
 
 export const formatter: Section = {
@@ -21,24 +21,24 @@ export const formatter: Section = {
       of("*", catalog("Formatter catalog lists every operation with its fields, limits and output"))
     ],
     FormatterField: [of("*", catalog("Formatter catalog lists every operation with its fields, limits and output"))],
-    FormatterTrial: [
-      of("*", trial("Formatter test call resolves templates, runs the operation and narrows the output schema"))
+    FormatterTest: [
+      of("*", operationTest("Formatter test call resolves templates, runs the operation and narrows the output schema"))
     ],
-    FormatterTrialInput: [
+    FormatterTestInput: [
       of(
         "config config.* inputs context",
-        trial("Formatter test call resolves templates, runs the operation and narrows the output schema")
+        operationTest("Formatter test call resolves templates, runs the operation and narrows the output schema")
       ),
       of(
         "anchor_at timezone seed",
-        trial("Formatter test call uses the anchor, the time zone and the seed of its body")
+        operationTest("Formatter test call uses the anchor, the time zone and the seed of its body")
       )
     ]
   },
   states: [
     row(
       "the same body twice gives the same bytes",
-      trial("Formatter test call gives the same bytes for the same body")
+      operationTest("Formatter test call gives the same bytes for the same body")
     ),
     row("stages config, input and execution", engine("Formatter failure names the stage at which it happened")),
     row(

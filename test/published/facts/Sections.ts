@@ -14,7 +14,7 @@ import { attempts, events, fixtures, ignoredEvents, requests } from "./Received.
 import { sources } from "./Sources.ts"
 import { transformations } from "./Transformations.ts"
 import { workflows } from "./Workflows.ts"
-import { workflowTrials } from "./WorkflowTrials.ts"
+import { workflowTests } from "./WorkflowTests.ts"
 
 /** In the order of the page. */
 export const sections: ReadonlyArray<Section> = [
@@ -43,6 +43,6 @@ export const sections: ReadonlyArray<Section> = [
   workflows,
   actions,
   providerAccounts,
-  workflowTrials,
+  workflowTests,
   formatter
 ]

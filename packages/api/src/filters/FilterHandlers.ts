@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { FilterEntity } from "@tidegate/entities/Filter/FilterProtocol"
-import { maxTrialBody } from "@tidegate/model/BodyLimits"
+import { maxTestBody } from "@tidegate/model/BodyLimits"
 import { fail } from "@tidegate/model/GatewayError"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { filter } from "@tidegate/resources/Filter"
@@ -41,9 +41,9 @@ export const layer = HttpApiBuilder.group(
     return handled.handleRaw("test", ({ request }: WithBody) =>
       Effect.gen(function* () {
         const { id: team_id } = yield* CurrentTeam
-        const trial = yield* Effect.fromResult(filterTestBody.judge(yield* readJsonObject(request, maxTrialBody)))
-        const conditions = yield* conditionsOf(team_id, trial)
-        const work = tried(conditions, yield* requestOf(team_id, trial))
+        const written = yield* Effect.fromResult(filterTestBody.judge(yield* readJsonObject(request, maxTestBody)))
+        const conditions = yield* conditionsOf(team_id, written)
+        const work = tried(conditions, yield* requestOf(team_id, written))
         return yield* Effect.flatMap(inSlices(work), Effect.fromResult)
       })
     )

@@ -1,5 +1,5 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { FormatterCatalog, FormatterTrial, FormatterTrialInput } from "@tidegate/model/Formatter"
+import { FormatterCatalog, FormatterTest, FormatterTestInput } from "@tidegate/model/Formatter"
 import { type FormatterCode, formatterCodes } from "@tidegate/model/FormatterCode"
 import { executing, reading } from "@tidegate/model/Permission"
 import { Authorization } from "../contract/Authorization.ts"
@@ -80,8 +80,8 @@ export class FormatterApi extends HttpApiGroup.make("formatter")
     ),
     HttpApiEndpoint.post("test", "/workflow-formatter/test", {
       query: Parameters.onlyTeam,
-      payload: FormatterTrialInput,
-      success: FormatterTrial
+      payload: FormatterTestInput,
+      success: FormatterTest
     }).annotateMerge(
       operation({
         id: "testFormatter",

@@ -5,7 +5,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { maxFormatterBody } from "@tidegate/model/Formatter"
 import { fail, type FieldError, GatewayError } from "@tidegate/model/GatewayError"
 import { cpuMillis, inSlices } from "@tidegate/runtime/EventLoopBudget"
-import type { TrialFailure, TrialInvalid } from "@tidegate/formatter/OperationTest"
+import type { TestFailure, TestInvalid } from "@tidegate/formatter/OperationTest"
 import { Workshops } from "@tidegate/entities/Formatting/Workshop"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
@@ -15,7 +15,7 @@ import { tagged } from "../handlers/Tagged.ts"
 
 /** The engine is loaded by the first call: a gateway that does not use it does not have it in memory. */
 const engine = Effect.promise(async () => {
-  const [{ catalog }, { dataVersions }, { trial }, { isDearTrial }] = await Promise.all([
+  const [{ catalog }, { dataVersions }, { testOperation }, { isCostlyTest }] = await Promise.all([
     import("@tidegate/formatter/Catalog"),
     import("@tidegate/formatter/Versions"),
     import("@tidegate/formatter/OperationTest"),
@@ -23,7 +23,7 @@ const engine = Effect.promise(async () => {
   ])
   const versions = dataVersions(platform)
   const shown = catalog(versions)
-  return { shown, etag: JSON.stringify(shown["catalog_hash"]), trial, isDearTrial, versions }
+  return { shown, etag: JSON.stringify(shown["catalog_hash"]), testOperation, isCostlyTest, versions }
 })
 
 const envelope = (message: string, fields: ReadonlyArray<FieldError>): GatewayError =>
@@ -38,7 +38,7 @@ const ownCode = (error: GatewayError): GatewayError => {
   return isOwn ? envelope(error.message, [{ path: "body", message: error.message }]) : error
 }
 
-const toError = (failure: TrialInvalid | TrialFailure): GatewayError => {
+const toError = (failure: TestInvalid | TestFailure): GatewayError => {
   if ("fields" in failure) {
     const [first] = failure.fields
     return fail(failure.code, `${first?.path} ${first?.message}`, {
@@ -58,15 +58,15 @@ export const layer = HttpApiBuilder.group(Api, "formatter", (handlers) =>
       Effect.gen(function* () {
         // Requests may contain text that cannot be stored, and runs use it as it is: so a test accepts it too.
         const body = yield* Effect.mapError(readJsonObject(request, maxFormatterBody, undefined, false), ownCode)
-        const { isDearTrial, trial, versions } = yield* engine
+        const { isCostlyTest, testOperation, versions } = yield* engine
         const now = yield* Clock.currentTimeMillis
         const begun = performance.now()
-        const tried = isDearTrial(body)
+        const tried = isCostlyTest(body)
           ? yield* Effect.mapError(
-              (yield* Workshops).trial((yield* CurrentTeam).id, { kind: "trial", body, now, versions }),
+              (yield* Workshops).testOperation((yield* CurrentTeam).id, { kind: "test", body, now, versions }),
               ({ message }) => fail("QUEUE_UNAVAILABLE", message)
             )
-          : yield* inSlices(trial(body, { clock: cpuMillis, now, versions }))
+          : yield* inSlices(testOperation(body, { clock: cpuMillis, now, versions }))
         if (Result.isFailure(tried)) return yield* toError(tried.failure)
         return { ...tried.success, duration_ms: Math.round((performance.now() - begun) * 1000) / 1000 }
       })

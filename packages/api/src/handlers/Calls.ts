@@ -9,7 +9,7 @@ import { userOf } from "@tidegate/model/Session"
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import type { Stores as ResourceStores } from "@tidegate/storage/control/Stores"
-import { asReport, inTurn } from "@tidegate/storage/ReadTurns"
+import { asList, asReport } from "@tidegate/storage/FairReads"
 import { query } from "@tidegate/storage/Transaction"
 import { idOfCall } from "../CallIds.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
@@ -118,7 +118,7 @@ const readerIn = (
   )
 
 /** `read` with its services provided, under the calling team's fair semaphore. */
-export const reader = readerIn(inTurn)
+export const reader = readerIn(asList)
 
 /** The same for reads of many rows: counts, series, summaries and searches have a pool and a semaphore of their own. */
 export const reporter = readerIn(asReport)

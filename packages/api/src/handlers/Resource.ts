@@ -14,7 +14,7 @@ import {
   type SwitchOf,
   typeName
 } from "@tidegate/resources/Resource"
-import { ReadTurns } from "@tidegate/storage/Database"
+import { ReadSemaphores } from "@tidegate/storage/Database"
 import type { Store } from "@tidegate/storage/control/Store"
 import { idOfCall } from "../CallIds.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
@@ -115,9 +115,13 @@ export const handle = Effect.fnUntraced(function* <
     shownTo = (_, record) => record,
     warningsOf = (record) => Effect.succeed(typeof resource.warnings === "function" ? resource.warnings(record) : [])
   }: Special<R> = {}
-): Effect.fn.Return<HttpApiBuilder.Handlers<R0, All, Before | (Handled<R> & keyof All)>, never, Ingress | ReadTurns> {
+): Effect.fn.Return<
+  HttpApiBuilder.Handlers<R0, All, Before | (Handled<R> & keyof All)>,
+  never,
+  Ingress | ReadSemaphores
+> {
   const ingress = yield* Ingress
-  const { lists } = yield* ReadTurns
+  const { lists } = yield* ReadSemaphores
   const { fresh, owner } = ownersOf(resource.prefix, resource.name, client as (id: string) => Owner)
 
   const judged = Effect.fnUntraced(function* (

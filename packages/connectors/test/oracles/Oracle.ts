@@ -72,7 +72,7 @@ export const isForm = (request: Received): boolean => typeOf(request) === "appli
 
 /** Fails unless it is a POST to this path. */
 export const posted = (request: Received, path: string): URL => {
-  const url = new URL(request.url, "http://stand-in")
+  const url = new URL(request.url, "http://mock")
   if (request.method !== "POST" || decodeURIComponent(url.pathname) !== path) {
     throw new Error(`${request.method} ${url.pathname} is no POST ${path}`)
   }

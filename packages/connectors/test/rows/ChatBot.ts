@@ -10,7 +10,7 @@ const saying = (error: string, code: Failing["code"], final: boolean): Failing =
 
 export const chatBot: ConformanceRow = {
   type: "CHAT_BOT",
-  standIn: () => ({ config: {} }),
+  mock: () => ({ config: {} }),
   accepted: { status: 200, body: '{"ok":true,"channel":"C1","ts":"1.2"}' },
   failures: {
     credentials: [

@@ -4,7 +4,7 @@ const token = "t0ken-of-a-webhook"
 
 export const chatWebhook: ConformanceRow = {
   type: "CHAT_WEBHOOK",
-  standIn: (origin) => ({ config: { url: `${origin}/webhooks/1/${token}` } }),
+  mock: (origin) => ({ config: { url: `${origin}/webhooks/1/${token}` } }),
   accepted: { status: 200, body: '{"id":"1"}' },
   failures: {
     credentials: [{ status: 401, body: '{"code":50027}', code: "AUTH_REJECTED", final: false }],

@@ -4,7 +4,7 @@ const status = (status: number): Failing => ({ status, code: "BAD_RESPONSE", fin
 
 export const cli: ConformanceRow = {
   type: "CLI",
-  standIn: null,
+  mock: null,
   accepted: { status: 204 },
   failures: {
     credentials: [status(401), status(403)],

@@ -10,7 +10,7 @@ const failing = (status: number, code: Failing["code"], final: boolean): Failing
 
 export const emailApi: ConformanceRow = {
   type: "EMAIL_API_EMAIL",
-  standIn: () => ({ config: {} }),
+  mock: () => ({ config: {} }),
   accepted: { status: 202 },
   failures: {
     credentials: [failing(401, "AUTH_REJECTED", false), failing(403, "AUTH_REJECTED", false)],

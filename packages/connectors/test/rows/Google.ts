@@ -45,7 +45,7 @@ const addresses: ConformanceRow["addresses"] = { "auth.token_url": ({ url }) => 
 
 export const spreadsheet: ConformanceRow = {
   type: "SPREADSHEET",
-  standIn: (origin) => tokensAt(`${origin}/token`),
+  mock: (origin) => tokensAt(`${origin}/token`),
   accepted: { status: 200, body: JSON.stringify({ spreadsheetId: "x", updates: { updatedRows: 1 } }) },
   failures,
   addresses: { ...tokenAddresses({}), ...addresses },
@@ -55,7 +55,7 @@ export const spreadsheet: ConformanceRow = {
 
 export const mailbox: ConformanceRow = {
   type: "MAILBOX_EMAIL",
-  standIn: (origin) => tokensAt(`${origin}/token`),
+  mock: (origin) => tokensAt(`${origin}/token`),
   accepted: { status: 200, body: JSON.stringify({ id: "18c", threadId: "18c", labelIds: ["SENT"] }) },
   failures,
   addresses,

@@ -6,7 +6,7 @@ const status = (status: number): Failing => ({ status, code: "BAD_RESPONSE", fin
 
 export const http: ConformanceRow = {
   type: "HTTP",
-  standIn: (origin) => ({ config: { url: `${origin}/hooks` } }),
+  mock: (origin) => ({ config: { url: `${origin}/hooks` } }),
   accepted: { status: 204 },
   failures: {
     credentials: [status(401), status(403)],

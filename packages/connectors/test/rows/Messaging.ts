@@ -9,7 +9,7 @@ const said = (status: number, number: number, code: Failing["code"], final: bool
 })
 
 const messaging: Omit<ConformanceRow, "type"> = {
-  standIn: () => ({ config: {} }),
+  mock: () => ({ config: {} }),
   accepted: { status: 201, body: '{"sid":"SM1","status":"queued"}' },
   failures: {
     credentials: [

@@ -4,7 +4,7 @@ const said = (status: number, more: object = {}): string => JSON.stringify({ ok:
 
 export const messenger: ConformanceRow = {
   type: "MESSENGER_MESSAGE",
-  standIn: () => ({ config: {} }),
+  mock: () => ({ config: {} }),
   accepted: { status: 200, body: '{"ok":true,"result":{"message_id":1}}' },
   failures: {
     credentials: [

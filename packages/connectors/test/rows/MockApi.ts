@@ -4,7 +4,7 @@ const status = (status: number): Failing => ({ status, code: "BAD_RESPONSE", fin
 
 export const mockApi: ConformanceRow = {
   type: "MOCK_API",
-  standIn: null,
+  mock: null,
   accepted: { status: 200 },
   failures: {
     credentials: [status(401)],

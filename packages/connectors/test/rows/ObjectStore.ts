@@ -10,7 +10,7 @@ const rejected = (status: number, code: string): Failing => said(status, code, "
 const later = (status: number, code: string): Failing => said(status, code, "BAD_RESPONSE", false)
 const never = (status: number, code: string): Failing => said(status, code, "BAD_RESPONSE", true)
 
-const objectStore: Omit<ConformanceRow, "type" | "standIn"> = {
+const objectStore: Omit<ConformanceRow, "type" | "mock"> = {
   accepted: { status: 200, headers: { etag: '"900150983cd24fb0d6963f7d28e17f72"' } },
   failures: {
     credentials: [
@@ -49,11 +49,11 @@ const objectStore: Omit<ConformanceRow, "type" | "standIn"> = {
 export const objectStoreR: ConformanceRow = {
   ...objectStore,
   type: "OBJECT_STORE_R",
-  standIn: (origin) => ({ config: { endpoint: origin } })
+  mock: (origin) => ({ config: { endpoint: origin } })
 }
 
 export const objectStoreS: ConformanceRow = {
   ...objectStore,
   type: "OBJECT_STORE_S",
-  standIn: (origin) => ({ config: { endpoint: origin, force_path_style: true } })
+  mock: (origin) => ({ config: { endpoint: origin, force_path_style: true } })
 }

@@ -45,7 +45,7 @@ export interface Written {
 export interface ConformanceRow {
   readonly type: string
   /** With a server of HTTP at this origin in the place of whatever it talks to; null: it talks no HTTP, or to nobody. */
-  readonly standIn: ((origin: string) => Written) | null
+  readonly mock: ((origin: string) => Written) | null
   readonly accepted: Answered
   /** Null: no answer of HTTP is judged, and the type's own suite has its failures. */
   readonly failures: Failures | null
@@ -58,7 +58,7 @@ export interface ConformanceRow {
   readonly notReached?: Readonly<Record<string, string>>
   /** By setting, what it has no effect without. */
   readonly beside?: Readonly<Record<string, Config>>
-  /** What stands in `standIn` and may be seen nowhere, beside `auth`. */
+  /** What stands in `mock` and may be seen nowhere, beside `auth`. */
   readonly secrets?: ReadonlyArray<string>
   /** The real service, or a mock of it that was proved by the provider's own client. For the documentation. */
   readonly triedWith: string

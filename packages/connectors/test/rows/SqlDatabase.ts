@@ -4,7 +4,7 @@ const table = { host: "db.example.com", database: "shop", table: "orders" }
 
 export const sqlDatabase: ConformanceRow = {
   type: "SQL_DATABASE",
-  standIn: null,
+  mock: null,
   accepted: { status: 200 },
   failures: null,
   addresses: {

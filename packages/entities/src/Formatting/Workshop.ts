@@ -4,7 +4,7 @@ import { getHeapStatistics } from "node:v8"
 import { Worker } from "node:worker_threads"
 import { readJson } from "@tidegate/json/JsonText"
 import type { Failure } from "@tidegate/formatter/Formatter"
-import type { Answer, Order, StepResult, StepTask, Task, TrialResult, TrialTask } from "@tidegate/formatter/Task"
+import type { Answer, Order, StepResult, StepTask, Task, TestResult, TestTask } from "@tidegate/formatter/Task"
 
 /**
  * Runs expensive formatter work in a few worker threads. Each thread has a bounded heap of its own and runs one task at a time.
@@ -93,7 +93,7 @@ export class Workshop {
   }
 
   /** Runs a step as a test. Fails closed when too many wait: the caller may repeat a test. */
-  trial(team: string, task: TrialTask): Effect.Effect<TrialResult, WorkshopFull> {
+  testOperation(team: string, task: TestTask): Effect.Effect<TestResult, WorkshopFull> {
     return Effect.suspend(() => {
       const own = this.#testsOf.get(team) ?? 0
       if (own >= this.#tests.team || this.#testsOfAll >= this.#tests.process) {
@@ -101,13 +101,13 @@ export class Workshop {
       }
       this.#testsOf.set(team, own + 1)
       this.#testsOfAll++
-      const tried = Effect.map(this.#carriedOut(team, task), (ending): TrialResult => {
+      const tried = Effect.map(this.#carriedOut(team, task), (ending): TestResult => {
         const result = resultOf(ending)
         return Result.mapError(result, (failure) =>
           "fields" in failure || "operation" in failure
             ? failure
             : { ...failure, operation: operationOf(task), engine_version: "", resolved_input: null }
-        ) as TrialResult
+        ) as TestResult
       })
       return Effect.ensuring(
         tried,
@@ -220,7 +220,7 @@ export class Workshop {
 const maxEnds = 2
 
 /** The operation is known here: only tests of known operations are expensive. */
-const operationOf = ({ body }: TrialTask): string =>
+const operationOf = ({ body }: TestTask): string =>
   (body as { readonly config: { readonly operation: string } }).config.operation
 
 const tooDear = (code: Failure["code"], message: string): Failure => ({

@@ -42,10 +42,10 @@ const responseRules = Array.from({ length: 50 }, (_, index) => ({
 const proxied = Effect.fnUntraced(function* (plan: Plan) {
   const name = "proxied"
   const gateway = yield* startGateway(plan, name)
-  const lane = `/${name}`
-  const config = { mode: "proxy", proxy: { enabled: true, target_url: `${plan.bench.targetOrigin}${lane}` } }
+  const targetPath = `/${name}`
+  const config = { mode: "proxy", proxy: { enabled: true, target_url: `${plan.bench.targetOrigin}${targetPath}` } }
   const url = yield* gateway.route({ name, destinations: [], rules: [], source: { config } })
-  return { pid: gateway.pid, database: name, url, lanes: [lane] } satisfies Subject
+  return { pid: gateway.pid, database: name, url, targetPaths: [targetPath] } satisfies Subject
 })
 
 /** Low enough for all of them on two cores. */
@@ -64,7 +64,7 @@ const extraCpu = (scenario: string, { gateway, reference }: Sides, required?: Re
     ...(required && { required })
   })
 
-export const frontDoors = Effect.fnUntraced(function* (given: Plan) {
+export const ingressModes = Effect.fnUntraced(function* (given: Plan) {
   const plan: Plan = {
     ...given,
     settings: {

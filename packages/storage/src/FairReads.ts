@@ -1,13 +1,13 @@
 import { Effect } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
-import { isTimedOut, ReadTurns, ReportSql } from "./Database.ts"
+import { isTimedOut, ReadSemaphores, ReportSql } from "./Database.ts"
 
 /** Runs reads under the team's fair semaphore. */
-export const inTurn =
+export const asList =
   (team: string) =>
-  <A, E, R>(read: Effect.Effect<A, E, R>): Effect.Effect<A, E | GatewayError, R | ReadTurns> =>
-    Effect.flatMap(ReadTurns, ({ lists }) => lists.during(team)(read))
+  <A, E, R>(read: Effect.Effect<A, E, R>): Effect.Effect<A, E | GatewayError, R | ReadSemaphores> =>
+    Effect.flatMap(ReadSemaphores, ({ lists }) => lists.during(team)(read))
 
 /**
  * Runs reads that may take the database long (counts, series, summaries, searches) on the reports' own connections, under the
@@ -17,9 +17,13 @@ export const asReport =
   (team: string) =>
   <A, E, R>(
     read: Effect.Effect<A, E | SqlError.SqlError, R>
-  ): Effect.Effect<A, E | GatewayError | SqlError.SqlError, Exclude<R, SqlClient.SqlClient> | ReadTurns | ReportSql> =>
+  ): Effect.Effect<
+    A,
+    E | GatewayError | SqlError.SqlError,
+    Exclude<R, SqlClient.SqlClient> | ReadSemaphores | ReportSql
+  > =>
     Effect.gen(function* () {
-      const { reports } = yield* ReadTurns
+      const { reports } = yield* ReadSemaphores
       return yield* reports.during(team)(Effect.provideService(read, SqlClient.SqlClient, yield* ReportSql))
     }).pipe(
       Effect.catchIf(

@@ -1,14 +1,14 @@
 import { Context, Random, Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { operations } from "../src/Operations.ts"
-import { trial } from "../src/OperationTest.ts"
+import { testOperation } from "../src/OperationTest.ts"
 import { still } from "./Run.ts"
 
 const versions = { icu: "78.2", cldr: "48.0", tz: "2025c", phone: "1.13.16" }
 const now = Date.parse("2026-01-15T12:30:00Z")
 
 const tryBody = (body: unknown) => {
-  const work = trial(body, { clock: still, now, versions })
+  const work = testOperation(body, { clock: still, now, versions })
   for (;;) {
     const part = work.next()
     if (part.done === true) return part.value

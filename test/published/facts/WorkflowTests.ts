@@ -39,7 +39,7 @@ const input = [
   of("steps edges", mocked)
 ]
 
-export const workflowTrials: Section = {
+export const workflowTests: Section = {
   title: "Workflow tests, templates and aggregates",
   endpoints: [
     row("POST /workflows/{id}/test", dry),

@@ -85,7 +85,11 @@ export const provisionFailed = (draft: Draft, row: ChannelSubscription, error: F
   draft.remember(row.id, { handshake_since: null, unsure: !isAnswered, refusals: refusals + 1 })
   draft.change(row.id, {
     last_error: error.message,
-    ...(isAbandoned ? { state: "failed", stop_at: row.stop_at ?? draft.now } : { state: "requested" })
+    // The next call creates another one at the provider. Should its answer be lost, then no id is better than the id of this one:
+    // the stop looks for the subscription by its callback.
+    ...(isAbandoned
+      ? { state: "failed", stop_at: row.stop_at ?? draft.now }
+      : { state: "requested", external_channel_id: null })
   })
   draft.note("provision_failed", "error", error.message, { error_code: error.code, subscription_id: row.id })
   notProvisioned(draft, row, error)

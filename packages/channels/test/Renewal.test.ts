@@ -47,6 +47,7 @@ const channelOf = (row: Partial<ChannelSubscription>): Channel => ({
       created_at: now - 9 * dayMs,
       verified_at: now - 9 * dayMs,
       last_renewed_at: null,
+      renew_at: null,
       expires_at: now + dayMs,
       last_notification_at: null,
       last_message_number: null,

@@ -69,7 +69,9 @@ export const renewalFailed = (draft: Draft, row: ChannelSubscription, error: Fai
   draft.count("renewal_failures")
   draft.note("renewal_failed", "warning", error.message, { error_code: error.code, subscription_id: row.id })
   const due = renewalAt(row)
-  if (due !== null && draft.now >= (due + end) / 2) draft.raise("channel_renewal_failed", error.message)
+  // Until it is renewed, the provider may send nothing.
+  const isAsked = row.renew_at !== null && renewal.failures >= alertAfter
+  if (isAsked || (due !== null && draft.now >= (due + end) / 2)) draft.raise("channel_renewal_failed", error.message)
   if (draft.state.fallback.stage === "restoring") restoreFailed(draft)
   else if (tooMany(draft, renewal)) activateFallback(draft, "renewal_failed")
 }

@@ -235,7 +235,7 @@ const noteRenewal = (draft: Draft, { expires_at, id }: ChannelSubscription): voi
 
 export const renewed = (draft: Draft, row: ChannelSubscription): void => {
   draft.remember(row.id, { renewal: noFailures, renewing: null })
-  draft.change(row.id, { last_renewed_at: draft.now, last_error: null })
+  draft.change(row.id, { last_renewed_at: draft.now, renew_at: null, last_error: null })
   noteRenewal(draft, row)
   draft.set({ safety_at: draft.now, last_error: null })
 }
@@ -412,6 +412,7 @@ const createNext = (draft: Draft, id: string): void => {
       verified_at: null,
       expires_at: null,
       last_renewed_at: null,
+      renew_at: null,
       last_notification_at: null,
       last_message_number: null,
       last_error: null,

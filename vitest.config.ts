@@ -16,7 +16,7 @@ const dear = [
   "apps/gateway/test/{Admin,Start}.test.ts",
   "packages/embedded-postgres/test/**/*.test.ts",
   "benchmarks/test/**/*.test.ts",
-  "packages/channels/test/Machine.test.ts",
+  "packages/channels/test/{Machine,Sequences}.test.ts",
   "packages/coordination/test/{Coordination,IngestLease,Outages,Pacer}.test.ts",
   "packages/entities/test/{Breakdown,BulkOperation,ClusterWire,Commands,DeliveryQueue,HandingOver,OrderingKeys,RunFairness,Senders,Workshop}.test.ts",
   "packages/egress/test/{AttemptErrorCode,Egress,Stream}.test.ts",

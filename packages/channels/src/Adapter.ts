@@ -149,7 +149,8 @@ export interface Item {
  * What a callback means.
  *
  * - `handshake`: the provider verifies the callback; `accepted` false: it does not belong to this subscription, or names another
- *   topic, and is answered with a refusal. `expiresAt`: the lease that the handshake grants.
+ *   topic, and is answered with a refusal. `expiresAt`: the lease that the handshake grants. `withinCreation`: the provider verifies
+ *   before it answers the request that creates the subscription, so that only its answer says whether there is one.
  * - `rejected`: not genuine (signature, token, too old); it is counted, never stored.
  * - `items`: the notification contains them. `dirty`: something has changed, and a poll finds what.
  * - `ping`: nothing to do. `lifecycle`: the provider says something about the subscription itself. `revoked` and `denied` end it,
@@ -161,6 +162,7 @@ export type Notification = { readonly reply: CallbackReply } & (
       readonly accepted: boolean
       readonly reason: string | null
       readonly expiresAt?: number | null
+      readonly withinCreation?: true
     }
   | { readonly kind: "rejected"; readonly reason: string }
   | { readonly kind: "items"; readonly items: ReadonlyArray<Item>; readonly occurredAt: number | null }

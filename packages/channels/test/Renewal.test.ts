@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import type { Channel, ChannelSubscription } from "../src/machine/Channel.ts"
 import { advance } from "../src/machine/Outcome.ts"
-import { initialState, noFailures } from "../src/machine/State.ts"
+import { initialState, noFailures, type SubscriptionState } from "../src/machine/State.ts"
 import { dayMs } from "../src/machine/Times.ts"
 import { webSub } from "../src/providers/WebSub.ts"
 import { definitionsOf } from "../src/SourceProviders.ts"
@@ -47,6 +47,7 @@ const channelOf = (row: Partial<ChannelSubscription>): Channel => ({
       created_at: now - 9 * dayMs,
       verified_at: now - 9 * dayMs,
       last_renewed_at: null,
+      renew_at: null,
       expires_at: now + dayMs,
       last_notification_at: null,
       last_message_number: null,
@@ -61,6 +62,18 @@ const channelOf = (row: Partial<ChannelSubscription>): Channel => ({
   waiting: false
 })
 
+const remembered = (basis: string): SubscriptionState => ({
+  basis,
+  handshake_since: null,
+  unsure: false,
+  refusals: 0,
+  was_active: true,
+  renewal: noFailures,
+  renewing: null,
+  stop: noFailures,
+  silent: false
+})
+
 const given = { now, subscriptionId: "chn_2", runId: "trun_1" }
 
 it("A renewal whose handshake arrived before the hub's answer keeps the end that the handshake has brought", () => {
@@ -70,17 +83,7 @@ it("A renewal whose handshake arrived before the hub's answer keeps the end that
   const state = {
     ...first.changes.state,
     subscriptions: {
-      [id]: {
-        basis,
-        handshake_since: null,
-        unsure: false,
-        refusals: 0,
-        was_active: true,
-        renewal: noFailures,
-        renewing: null,
-        stop: noFailures,
-        silent: false
-      }
+      [id]: remembered(basis)
     }
   }
   const renewed = now + 10 * dayMs
@@ -102,4 +105,29 @@ it("A renewal whose handshake arrived before the hub's answer keeps the end that
   )
   expect(waits.after.state.subscriptions[id]!.renewing).toEqual({ since: now, expires_at: before })
   expect(waits.after.subscriptions).toMatchObject([{ id, expires_at: before }])
+})
+
+/** A renewal whose handshake has brought this end. `changes`: of the look that finds it. */
+const afterHandshake = (expires_at: number) => {
+  const before = now + dayMs
+  const first = advance(channelOf({ expires_at: before }), null, given)
+  const state = {
+    ...first.changes.state,
+    subscriptions: { [id]: { ...remembered(first.changes.state.basis!), renewing: { since: now, expires_at: before } } }
+  }
+  return advance({ ...channelOf({ expires_at }), state }, null, given)
+}
+
+it("A renewal succeeds although the hub grants a shorter lease than before", () => {
+  const { after, changes, next } = afterHandshake(now + dayMs / 2)
+  expect(after.subscriptions).toMatchObject([{ id, state: "active", last_renewed_at: now }])
+  expect(changes.events.map(({ kind }) => kind)).toEqual(["renewal_succeeded"])
+  expect(after.state.subscriptions[id]).toMatchObject({ renewing: null, renewal: { failures: 0 } })
+  expect(next).toMatchObject({ do: "poll" })
+})
+
+it("A renewal fails if the hub grants a lease that is nearly over", () => {
+  const { after, changes } = afterHandshake(now + 1_000)
+  expect(changes.events.map(({ kind }) => kind)).toEqual(["renewal_failed"])
+  expect(after.state.subscriptions[id]).toMatchObject({ renewing: null, renewal: { failures: 1 } })
 })

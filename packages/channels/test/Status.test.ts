@@ -15,6 +15,7 @@ const subscription = (part: Partial<StatusFacts["subscriptions"][number]> = {}) 
   created_at: now - dayMs,
   verified_at: now - dayMs,
   last_renewed_at: null,
+  renew_at: null,
   expires_at: now + 6 * dayMs,
   ...part
 })
@@ -44,6 +45,18 @@ const table: ReadonlyArray<readonly [name: string, part: Partial<StatusFacts>, s
     ["no targets", { expected: [], subscriptions: [] }, "active", "no_targets"],
     ["no account where none is needed", { needsAccount: false, account: null }, "active", null],
     ["a silence alert", { alerts: ["channel_notification_silence"] }, "active", null],
+    [
+      "a renewal that the provider has just asked for",
+      { subscriptions: [subscription({ renew_at: now - minuteMs })] },
+      "active",
+      null
+    ],
+    [
+      "a renewal that the provider asked for, and that has not succeeded",
+      { subscriptions: [subscription({ renew_at: now - 20 * minuteMs })] },
+      "expiring",
+      "renewal_due"
+    ],
     ["a stop alert", { alerts: ["channel_stop_failed"] }, "active", null],
     ["polling has taken over", { state: fallback }, "fallback", "subscription_expired"],
     [
@@ -125,7 +138,13 @@ describe("Status of a channel", () => {
 
 describe("Times of a channel", () => {
   it("A subscription of a week is renewed a fifth of its life before its end, and at most a twentieth earlier", () => {
-    const week = { created_at: now, verified_at: null, last_renewed_at: null, expires_at: now + 7 * dayMs }
+    const week = {
+      created_at: now,
+      verified_at: null,
+      last_renewed_at: null,
+      renew_at: null,
+      expires_at: now + 7 * dayMs
+    }
     expect(renewalAt({ id, ...week })).toBe(now + 5.6 * dayMs)
     const earliest = renewalAt({ id: `${id.slice(0, -4)}zzzz`, ...week })!
     expect(earliest).toBeLessThan(now + 5.3 * dayMs)
@@ -134,13 +153,20 @@ describe("Times of a channel", () => {
 
   it("A subscription of an hour is renewed 15 minutes before its end, and a shorter one at its half", () => {
     const life = (ms: number) =>
-      renewalAt({ id, created_at: 0, verified_at: now, last_renewed_at: null, expires_at: now + ms })
+      renewalAt({ id, created_at: 0, verified_at: now, last_renewed_at: null, renew_at: null, expires_at: now + ms })
     expect(life(hourMs)).toBe(now + 45 * minuteMs)
     expect(life(10 * minuteMs)).toBe(now + 5 * minuteMs)
   })
 
   it("Life counts from the last renewal, and a perpetual subscription is never renewed", () => {
-    const renewed = { id, created_at: 0, verified_at: 0, last_renewed_at: now, expires_at: now + 7 * dayMs }
+    const renewed = {
+      id,
+      created_at: 0,
+      verified_at: 0,
+      last_renewed_at: now,
+      renew_at: null,
+      expires_at: now + 7 * dayMs
+    }
     expect(renewalAt(renewed)).toBe(now + 5.6 * dayMs)
     expect(renewalAt({ ...renewed, expires_at: null })).toBe(null)
   })

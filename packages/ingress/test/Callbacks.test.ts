@@ -206,6 +206,7 @@ interface SubscriptionRow {
   readonly state: string
   readonly verified_at: Date | null
   readonly expires_at: Date | null
+  readonly renew_at: Date | null
   readonly last_notification_at: Date | null
   readonly forgotten_at: Date | null
   readonly last_message_number: bigint | null
@@ -379,7 +380,8 @@ layer(world, { excludeTestServices: true, timeout: 60_000 })("Callback of a chan
       expect(denied.events).toEqual(["subscription_revoked"])
       const asked = yield* lifecycle("reauthorize")
       expect(asked.row.state).toBe("active")
-      expect(asked.row.expires_at!.getTime()).toBeLessThan(Date.now() + 16 * 60_000)
+      expect(asked.row.renew_at!.getTime()).toBeLessThanOrEqual(Date.now())
+      expect(asked.row.expires_at!.getTime()).toBeGreaterThan(Date.now() + 29 * 86_400_000)
       const missed = yield* lifecycle("missed")
       expect(missed.channel.dirty_at).toBeInstanceOf(Date)
       expect(missed.row.state).toBe("active")

@@ -41,6 +41,7 @@ import actionHolds from "./migrations/0038_action_holds.ts"
 import providerAccounts from "./migrations/0039_provider_accounts.ts"
 import channels from "./migrations/0040_channels.ts"
 import runLabels from "./migrations/0041_run_labels.ts"
+import renewalRequests from "./migrations/0049_renewal_requests.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -86,6 +87,7 @@ const migrations = Migrator.fromRecord({
   "0039_provider_accounts": providerAccounts,
   "0040_channels": channels,
   "0041_run_labels": runLabels
+  "0049_renewal_requests": renewalRequests
 })
 
 /**

@@ -35,8 +35,8 @@ const subscriptions = ({ baseUrl }: Context): string => `${baseUrl}/helix/events
 /** Pages of subscriptions that are searched for one that was created before a crash. */
 const maxPages = 10
 
-/** The id of the subscription that notifies a callback; null: there is none. */
-const findId = (context: Context, type: string, callback: string): Effect.Effect<string | null, ProviderError> =>
+/** The subscription that notifies a callback; undefined: there is none. */
+const find = (context: Context, type: string, callback: string): Effect.Effect<unknown, ProviderError> =>
   Effect.gen(function* () {
     let after: string | null = null
     for (let page = 0; page < maxPages; page++) {
@@ -44,9 +44,9 @@ const findId = (context: Context, type: string, callback: string): Effect.Effect
       const list: unknown = yield* getJson(context, url, "listing the subscriptions")
       const found = listOf(list, "data").find((one) => textOf(one, "transport", "callback") === callback)
       after = textOf(list, "pagination", "cursor")
-      if (found !== undefined || after === null) return textOf(found, "id")
+      if (found !== undefined || after === null) return found
     }
-    return null
+    return undefined
   })
 
 const longestAge = 600_000
@@ -104,19 +104,24 @@ export const eventSubAdapter = (row: EventSubType): Adapter => {
           what,
           [409]
         )
-        // It exists: it was created before a crash.
-        const id =
-          answer.status === 409
-            ? yield* findId(context, type, callback)
-            : textOf(listOf(yield* jsonOf(answer, what), "data")[0], "id")
-        if (id === null && answer.status === 409) return yield* failureOf(answer, context.now, what)
+        const isKnown = answer.status === 409
+        const made = isKnown ? yield* find(context, type, callback) : listOf(yield* jsonOf(answer, what), "data")[0]
+        // It was created before a crash. The service asks only once whether the callback is ours: one that was not confirmed is of no
+        // use, so that the refusal counts, and another one takes its place.
+        if (isKnown && textOf(made, "status") !== "enabled") return yield* failureOf(answer, context.now, what)
+        const id = textOf(made, "id")
         if (id === null || id.length > 256) return yield* invalid(`${what}: the answer has no id`, answer.status)
-        return { externalChannelId: id, externalResourceId: null, expiresAt: null, state: "verifying" }
+        return {
+          externalChannelId: id,
+          externalResourceId: null,
+          expiresAt: null,
+          state: isKnown ? "active" : "verifying"
+        }
       }),
     renew: null,
     stop: (context, { externalChannelId }, callback) =>
       Effect.gen(function* () {
-        const id = externalChannelId ?? (yield* findId(context, type, callback))
+        const id = externalChannelId ?? textOf(yield* find(context, type, callback), "id")
         if (id === null) return
         yield* remove(context, withQuery(subscriptions(context), { id }), "deleting the subscription")
       }),

@@ -34,26 +34,26 @@ export interface GraphResource {
 
 const subscriptions = ({ baseUrl }: Context): string => `${baseUrl}/v1.0/subscriptions`
 
-const provisioned = (answer: ProviderAnswer, what: string): Effect.Effect<Provisioned, ProviderError> =>
-  Effect.flatMap(jsonOf(answer, what), (subscription) => {
-    const id = textOf(subscription, "id")
-    const expiresAt = timeOf(textOf(subscription, "expirationDateTime"))
-    return id === null || id.length > 256 || expiresAt === null
-      ? Effect.fail(invalid(`${what}: the answer has no id or expirationDateTime`, answer.status))
-      : Effect.succeed({
-          externalChannelId: id,
-          externalResourceId: textOf(subscription, "resource"),
-          expiresAt,
-          state: "active"
-        })
-  })
+const provisioned = (subscription: unknown, what: string): Effect.Effect<Provisioned, ProviderError> => {
+  const id = textOf(subscription, "id")
+  const expiresAt = timeOf(textOf(subscription, "expirationDateTime"))
+  return id === null || id.length > 256 || expiresAt === null
+    ? Effect.fail(invalid(`${what}: the answer has no id or expirationDateTime`))
+    : Effect.succeed({
+        externalChannelId: id,
+        externalResourceId: textOf(subscription, "resource"),
+        expiresAt,
+        state: "active"
+      })
+}
 
-/** The ids of the subscriptions that notify a callback. */
-const idsOf = (context: Context, callback: string): Effect.Effect<ReadonlyArray<string>, ProviderError> =>
+const answeredBy = (answer: ProviderAnswer, what: string): Effect.Effect<Provisioned, ProviderError> =>
+  Effect.flatMap(jsonOf(answer, what), (subscription) => provisioned(subscription, what))
+
+/** The subscription that notifies a callback; undefined: there is none. */
+const find = (context: Context, callback: string): Effect.Effect<unknown, ProviderError> =>
   Effect.map(getJson(context, subscriptions(context), "listing the subscriptions"), (list) =>
-    listOf(list, "value").flatMap((one) =>
-      textOf(one, "notificationUrl") === callback ? (textOf(one, "id") ?? []) : []
-    )
+    listOf(list, "value").find((one) => textOf(one, "notificationUrl") === callback)
   )
 
 const one = (context: Context, id: string): string => `${subscriptions(context)}/${encodeURIComponent(id)}`
@@ -68,7 +68,7 @@ const received = ({ secret }: Subscription, { body, method, query }: CallbackMes
   const validation = singleParameter(query, "validationToken")
   if (validation !== null) {
     if (!isReflected(validation)) return refusedHandshake(400, "the validation token is no plain text")
-    return { kind: "handshake", accepted: true, reason: null, reply: reflecting(validation) }
+    return { kind: "handshake", accepted: true, reason: null, withinCreation: true, reply: reflecting(validation) }
   }
   if (method !== "POST" || body.length > maxFatBytes) return rejected(202, "the request is no notification")
   const parsed = parseJson(body)
@@ -90,23 +90,20 @@ export const graphAdapter = ({ changeType, longestLife, resource, targets }: Gra
     targets,
     provision: (context, { secret, target }, callback) => {
       const what = "creating the subscription"
-      return Effect.flatMap(
-        sendJson(
-          context,
-          "POST",
-          subscriptions(context),
-          {
-            changeType,
-            notificationUrl: callback,
-            lifecycleNotificationUrl: callback,
-            resource: resource(context.inputs, target),
-            expirationDateTime: until(context),
-            clientState: secret
-          },
-          what
-        ),
-        (answer) => provisioned(answer, what)
-      )
+      const asked = {
+        changeType,
+        notificationUrl: callback,
+        lifecycleNotificationUrl: callback,
+        resource: resource(context.inputs, target),
+        expirationDateTime: until(context),
+        clientState: secret
+      }
+      return Effect.gen(function* () {
+        // Graph takes a repeated creation for another one. It may exist already: its answer was lost.
+        const known = yield* find(context, callback)
+        if (known !== undefined) return yield* provisioned(known, what)
+        return yield* answeredBy(yield* sendJson(context, "POST", subscriptions(context), asked, what), what)
+      })
     },
     renew: (context, { externalChannelId, externalResourceId }) => {
       const what = "renewing the subscription"
@@ -119,13 +116,13 @@ export const graphAdapter = ({ changeType, longestLife, resource, targets }: Gra
           { expirationDateTime: until(context) },
           what
         )
-        return { ...(yield* provisioned(answer, what)), externalResourceId }
+        return { ...(yield* answeredBy(answer, what)), externalResourceId }
       })
     },
     stop: (context, { externalChannelId }, callback) =>
       Effect.gen(function* () {
-        const ids = externalChannelId === null ? yield* idsOf(context, callback) : [externalChannelId]
-        for (const id of ids) yield* remove(context, one(context, id), "deleting the subscription")
+        const id = externalChannelId ?? textOf(yield* find(context, callback), "id")
+        if (id !== null) yield* remove(context, one(context, id), "deleting the subscription")
       }),
     receive: (subscription, _, message) => received(subscription, message)
   }

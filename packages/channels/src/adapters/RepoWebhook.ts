@@ -12,7 +12,7 @@ import type {
 } from "../Adapter.ts"
 import { listOf, textOf } from "../Foreign.ts"
 import { maxFatBytes } from "../Items.ts"
-import { failureOf, getJson, invalid, jsonOf, remove, sendJson } from "./Answers.ts"
+import { getJson, invalid, jsonOf, remove, sendJson } from "./Answers.ts"
 import { isHmac, rejected, reply } from "./Replies.ts"
 
 /**
@@ -62,6 +62,8 @@ const received = (
     : { kind: "items", items: [found], occurredAt: found.occurredAt, reply: reply(202) }
 }
 
+const created = { externalResourceId: null, expiresAt: null, state: "active" } as const
+
 export const repoWebhookAdapter = (row: RepoEvents): Adapter => {
   const { events, hooksUrl, targets } = row
   return {
@@ -70,6 +72,9 @@ export const repoWebhookAdapter = (row: RepoEvents): Adapter => {
     provision: (context, { secret }, callback) =>
       Effect.gen(function* () {
         const what = "creating the webhook"
+        // Gitea takes a repeated creation for another one. It may exist already: its answer was lost.
+        const [known] = yield* findIds(context, hooksUrl(context), callback)
+        if (known !== undefined) return { ...created, externalChannelId: known }
         const config = { url: callback, content_type: "json", secret, insecure_ssl: "0" }
         const answer = yield* sendJson(
           context,
@@ -77,17 +82,11 @@ export const repoWebhookAdapter = (row: RepoEvents): Adapter => {
           hooksUrl(context),
           // Gitea wants its own type where GitHub wants the name.
           { name: "web", type: "gitea", active: true, events, config },
-          what,
-          [422]
+          what
         )
-        // It exists: it was created before a crash.
-        const id =
-          answer.status === 422
-            ? (yield* findIds(context, hooksUrl(context), callback))[0]
-            : textOf(yield* jsonOf(answer, what), "id")
-        if (id === undefined) return yield* failureOf(answer, context.now, what)
+        const id = textOf(yield* jsonOf(answer, what), "id")
         if (id === null || id.length > 256) return yield* invalid(`${what}: the answer has no id`, answer.status)
-        return { externalChannelId: id, externalResourceId: null, expiresAt: null, state: "active" }
+        return { ...created, externalChannelId: id }
       }),
     renew: null,
     stop: (context, { externalChannelId }, callback) =>

@@ -179,10 +179,13 @@ export const webSub: Adapter = {
       const { expiresAt } = subscription
       return { externalChannelId: hub.hub, externalResourceId: hub.topic, expiresAt, state: "verifying" }
     }),
-  stop: (context, subscription, callback) => {
-    const hub = hubOf(subscription)
-    // The hub was never asked, or its answer is lost: the lease was not confirmed, so it does not exist.
-    return hub === null ? Effect.void : ask(context, "unsubscribe", hub, callback, subscription.secret)
-  },
+  stop: (context, subscription, callback) =>
+    Effect.gen(function* () {
+      const known = hubOf(subscription)
+      // The hub was never asked, or its answer is lost and no verification was confirmed: it has no subscription.
+      if (known === null && subscription.expiresAt === null) return
+      const hub = known ?? (yield* discover(context))
+      yield* ask(context, "unsubscribe", hub, callback, subscription.secret)
+    }),
   receive: received
 }

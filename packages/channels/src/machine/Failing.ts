@@ -69,7 +69,9 @@ export const renewalFailed = (draft: Draft, row: ChannelSubscription, error: Fai
   draft.count("renewal_failures")
   draft.note("renewal_failed", "warning", error.message, { error_code: error.code, subscription_id: row.id })
   const due = renewalAt(row)
-  if (due !== null && draft.now >= (due + end) / 2) draft.raise("channel_renewal_failed", error.message)
+  // Until it is renewed, the provider may send nothing.
+  const isAsked = row.renew_at !== null && renewal.failures >= alertAfter
+  if (isAsked || (due !== null && draft.now >= (due + end) / 2)) draft.raise("channel_renewal_failed", error.message)
   if (draft.state.fallback.stage === "restoring") restoreFailed(draft)
   else if (tooMany(draft, renewal)) activateFallback(draft, "renewal_failed")
 }
@@ -85,7 +87,11 @@ export const provisionFailed = (draft: Draft, row: ChannelSubscription, error: F
   draft.remember(row.id, { handshake_since: null, unsure: !isAnswered, refusals: refusals + 1 })
   draft.change(row.id, {
     last_error: error.message,
-    ...(isAbandoned ? { state: "failed", stop_at: row.stop_at ?? draft.now } : { state: "requested" })
+    // The next call creates another one at the provider. Should its answer be lost, then no id is better than the id of this one:
+    // the stop looks for the subscription by its callback.
+    ...(isAbandoned
+      ? { state: "failed", stop_at: row.stop_at ?? draft.now }
+      : { state: "requested", external_channel_id: null })
   })
   draft.note("provision_failed", "error", error.message, { error_code: error.code, subscription_id: row.id })
   notProvisioned(draft, row, error)
@@ -140,6 +146,12 @@ export const handshakeMissing: Failure = {
   status: null,
   retryAfterMs: null
 }
+
+/** The shortest life (ms) of a subscription. */
+const shortestLifeMs = 5_000
+
+export const isTooShort = ({ now }: Draft, expiresAt: number | null): boolean =>
+  expiresAt !== null && expiresAt < now + shortestLifeMs
 
 /** A subscription that ends at once is none, and would be created again without a pause. */
 export const tooShort: Failure = {

@@ -1,7 +1,14 @@
-import type { Provisioned } from "../Adapter.ts"
 import type { Channel, Changes, Done, Given, Poll, Step } from "./Channel.ts"
 import { Draft, failedAgain } from "./Draft.ts"
-import { activateFallback, provisionFailed, renewalFailed, revoked, stopFailed, tooShort } from "./Failing.ts"
+import {
+  activateFallback,
+  isTooShort,
+  provisionFailed,
+  renewalFailed,
+  revoked,
+  stopFailed,
+  tooShort
+} from "./Failing.ts"
 import { plan } from "./Plan.ts"
 import { checkedSilence, closeRun, emptyRun, endOf, renewed, settle } from "./Settle.ts"
 import { noFailures, noFallback } from "./State.ts"
@@ -52,17 +59,11 @@ const takeIn = (draft: Draft, done: Done): void => {
 
 type Of<Did extends Done["did"]> = Extract<Done, { readonly did: Did }>
 
-/** The shortest life (ms) of a subscription. */
-const shortestLifeMs = 5_000
-
-const isTooShort = ({ now }: Draft, { expiresAt }: Provisioned): boolean =>
-  expiresAt !== null && expiresAt < now + shortestLifeMs
-
 const provisionEnded = (draft: Draft, { agreed, id }: Of<"provision">): void => {
   draft.count("provision_attempts")
   const row = draft.subscription(id)
   if (row === undefined) return
-  if (isTooShort(draft, agreed) && row.forgotten_at === null) return provisionFailed(draft, row, tooShort)
+  if (isTooShort(draft, agreed.expiresAt) && row.forgotten_at === null) return provisionFailed(draft, row, tooShort)
   // It ended while the provider was being called: it exists there now, and has to be stopped.
   const isOver = row.forgotten_at !== null || row.stopped_at !== null
   // Its handshake may have arrived before the answer.
@@ -91,9 +92,9 @@ const renewEnded = (draft: Draft, { agreed, expires_at, id }: Of<"renew">): void
     expires_at: agreed.state === "verifying" ? row.expires_at : (agreed.expiresAt ?? row.expires_at)
   })
   if (row.stop_at !== null) return
-  // The handshake may have arrived before the answer: then `settle` finds the later end.
+  // The handshake may have arrived before the answer: then `settle` finds the other end.
   if (agreed.state === "verifying") draft.remember(id, { renewing: { since: draft.now, expires_at } })
-  else if (isTooShort(draft, agreed)) renewalFailed(draft, row, tooShort)
+  else if (isTooShort(draft, agreed.expiresAt)) renewalFailed(draft, row, tooShort)
   else renewed(draft, draft.subscription(id)!)
 }
 

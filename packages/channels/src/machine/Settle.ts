@@ -1,7 +1,17 @@
 import type { ChannelSubscription, RunChange } from "./Channel.ts"
 import type { Draft } from "./Draft.ts"
 import type { RunReason } from "./Facts.ts"
-import { denied, handshakeMissing, lost, notProvisioned, provisionFailed, renewalFailed, revoked } from "./Failing.ts"
+import {
+  denied,
+  handshakeMissing,
+  isTooShort,
+  lost,
+  notProvisioned,
+  provisionFailed,
+  renewalFailed,
+  revoked,
+  tooShort
+} from "./Failing.ts"
 import { initialState, noFailures, noFallback, type SubscriptionState } from "./State.ts"
 import { handshakeMs, hourMs, minuteMs, renewalAt, safetyMs, stopTriedMs } from "./Times.ts"
 
@@ -190,7 +200,10 @@ const followSubscription = (draft: Draft, row: ChannelSubscription): void => {
   }
   const { renewing } = memory
   if (renewing !== null) {
-    if ((row.expires_at ?? Infinity) > (renewing.expires_at ?? Infinity)) renewed(draft, row)
+    // Only the handshake changes the end meanwhile. It may grant a shorter lease than the one before.
+    const hasArrived = row.expires_at !== renewing.expires_at
+    if (hasArrived && isTooShort(draft, row.expires_at)) renewalFailed(draft, row, tooShort)
+    else if (hasArrived) renewed(draft, row)
     else if (now >= renewing.since + handshakeMs) renewalFailed(draft, row, handshakeMissing)
   }
 }
@@ -222,7 +235,7 @@ const noteRenewal = (draft: Draft, { expires_at, id }: ChannelSubscription): voi
 
 export const renewed = (draft: Draft, row: ChannelSubscription): void => {
   draft.remember(row.id, { renewal: noFailures, renewing: null })
-  draft.change(row.id, { last_renewed_at: draft.now, last_error: null })
+  draft.change(row.id, { last_renewed_at: draft.now, renew_at: null, last_error: null })
   noteRenewal(draft, row)
   draft.set({ safety_at: draft.now, last_error: null })
 }
@@ -399,6 +412,7 @@ const createNext = (draft: Draft, id: string): void => {
       verified_at: null,
       expires_at: null,
       last_renewed_at: null,
+      renew_at: null,
       last_notification_at: null,
       last_message_number: null,
       last_error: null,

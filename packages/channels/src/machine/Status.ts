@@ -2,7 +2,7 @@ import type { AccountState, ProviderSettings } from "@tidegate/model/ProviderSou
 import { definitionOf } from "../SourceProviders.ts"
 import type { AlertCode } from "./Facts.ts"
 import type { State } from "./State.ts"
-import { type Life, lifeOf, renewalAt } from "./Times.ts"
+import { type Life, lifeOf, minuteMs, renewalAt } from "./Times.ts"
 
 export type ChannelStatus = "connecting" | "active" | "expiring" | "error" | "fallback"
 
@@ -53,10 +53,14 @@ const currentOf = (expected: ReadonlyArray<string>, subscriptions: ReadonlyArray
     return active.toSorted((left, right) => (right.expires_at ?? Infinity) - (left.expires_at ?? Infinity)).slice(0, 1)
   })
 
-/** It should have been renewed: a tenth of its life ago, or it has only a tenth left. */
+/** The time (ms) for a renewal that the provider asks for. */
+const askedMs = 15 * minuteMs
+
+/** It should have been renewed: a tenth of its life ago, or it has only a tenth left. The provider may have asked for it earlier. */
 const isOverdue = (subscription: SubscriptionLife, now: number): boolean => {
   const life = lifeOf(subscription)
   const renewal = renewalAt(subscription)
+  if (subscription.renew_at !== null && now > subscription.renew_at + askedMs) return true
   if (life === null || renewal === null || subscription.expires_at === null) return false
   return now > renewal + life / 10 || subscription.expires_at - now <= life / 10
 }

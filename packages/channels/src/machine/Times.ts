@@ -39,6 +39,8 @@ export interface Life {
   readonly last_renewed_at: number | null
   /** Null: it never expires, or it is not known. */
   readonly expires_at: number | null
+  /** When the provider has asked for a renewal; null: it has not. */
+  readonly renew_at: number | null
 }
 
 /** How long the subscription lives from its last renewal on; null: it never expires. */
@@ -57,11 +59,12 @@ const shareOf = (id: string): number => {
 
 /**
  * When to renew: a fifth of its life before the end, and at least 15 minutes before it. A short life is not renewed before its
- * half. Null: never.
+ * half. A renewal that the provider asks for is not later. Null: never.
  */
 export const renewalAt = (subscription: Life): number | null => {
   const life = lifeOf(subscription)
-  if (life === null || subscription.expires_at === null) return null
+  const { expires_at, renew_at } = subscription
+  if (life === null || expires_at === null) return renew_at
   const before = Math.max(life / 5, 15 * minuteMs) + shareOf(subscription.id) * jitter * life
-  return Math.round(subscription.expires_at - Math.min(before, life / 2))
+  return Math.min(renew_at ?? Infinity, Math.round(expires_at - Math.min(before, life / 2)))
 }

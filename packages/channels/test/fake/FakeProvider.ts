@@ -232,7 +232,8 @@ export class FakeProvider {
       case "handshake":
         if (subscription.protocol === "watch") return
         if (agreed) subscription.state = "active"
-        else this.subscriptions.delete(subscription.id)
+        // A renewal that is not confirmed leaves the subscription as it was.
+        else if (subscription.state === "pending") this.subscriptions.delete(subscription.id)
         return
       case "unsubscription":
         if (agreed) this.subscriptions.delete(subscription.id)
@@ -371,7 +372,7 @@ export class FakeProvider {
   #record(trigger: FakeTrigger, target: string, more: Readonly<Record<string, unknown>>): Change {
     const number = ++this.#number
     const at = this.now()
-    const [item, value] = this.#valueOf(trigger, target, number, at)
+    const [item, value] = this.#valueOf(trigger, target, number, at, more)
     const change = { number, trigger, target, at, item, value: { ...value, ...more } }
     this.#changes.push(change)
     return change
@@ -381,7 +382,8 @@ export class FakeProvider {
     trigger: FakeTrigger,
     target: string,
     number: number,
-    at: number
+    at: number,
+    more: Readonly<Record<string, unknown>>
   ): readonly [item: string, value: Readonly<Record<string, unknown>>] {
     const seconds = Math.floor(at / 1_000)
     switch (trigger) {
@@ -430,7 +432,7 @@ export class FakeProvider {
         ]
       }
       case "push": {
-        const [branch, sha] = ["main", sha1(String(number))]
+        const [branch, sha] = [(more["branch"] as string | undefined) ?? "main", sha1(String(number))]
         return [`push:refs/heads/${branch}:${sha}`, { branch, sha }]
       }
       case "issue.changed": {

@@ -70,7 +70,8 @@ const channelRows = (sql: SqlClient.SqlClient, sources: ReadonlyArray<SourceOf>,
     coalesce((
       select json_agg(json_build_object('id', u.id, 'target', u.target, 'state', u.state,
         'created_at', ${sql.literal(msOf("u.created_at"))}, 'verified_at', ${sql.literal(msOf("u.verified_at"))},
-        'last_renewed_at', ${sql.literal(msOf("u.last_renewed_at"))}, 'expires_at', ${sql.literal(msOf("u.expires_at"))}))
+        'last_renewed_at', ${sql.literal(msOf("u.last_renewed_at"))}, 'renew_at', ${sql.literal(msOf("u.renew_at"))},
+        'expires_at', ${sql.literal(msOf("u.expires_at"))}))
       from channel_subscriptions u where u.source_id = s.id and u.team_id = s.team_id and u.forgotten_at is null
     ), '[]') as subscriptions,
     (select max(u.last_renewed_at) from channel_subscriptions u where u.source_id = s.id and u.team_id = s.team_id) as last_renewed_at,

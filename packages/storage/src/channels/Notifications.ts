@@ -97,12 +97,10 @@ export type Stored = { readonly isDue: boolean } | "ended"
 
 interface State {
   readonly state: string
+  readonly verified_at: Date | null
   readonly last_notification_at: Date | null
   readonly last_message_number: bigint | null
 }
-
-/** A subscription whose life ends within this time (ms) is due for renewal. */
-const renewalMs = 15 * minuteMs
 
 /** Stores a notification in one transaction. */
 export const storeNotification = Effect.fnUntraced(function* (
@@ -123,7 +121,7 @@ const storing = Effect.fnUntraced(function* (
   // A refused message changes nothing of the channel, so it does not wait for the channel's actor.
   if (!isRefused) yield* sql`select from channels where source_id = ${source_id} for update`
   const [row] = yield* sql<State>`
-    select state, last_notification_at, last_message_number from channel_subscriptions where id = ${id} for update`
+    select state, verified_at, last_notification_at, last_message_number from channel_subscriptions where id = ${id} for update`
   if (row === undefined || !isLiving(row)) return "ended"
   const to: To = { ...row, called, now: receivedAt }
   switch (notification.kind) {
@@ -134,7 +132,7 @@ const storing = Effect.fnUntraced(function* (
     case "handshake":
       yield* isRefused
         ? refused(to, "handshake_rejected", notification.reason ?? "The callback was not confirmed")
-        : verified(to, notification.expiresAt ?? null)
+        : verified(to, notification)
       break
     case "items":
       yield* withItems(to, pairKey, notification)
@@ -145,7 +143,7 @@ const storing = Effect.fnUntraced(function* (
     case "lifecycle":
       yield* lifecycle(to, notification)
   }
-  return { isDue: !isRefused }
+  return { isDue: !isRefused && !(notification.kind === "handshake" && notification.withinCreation === true) }
 })
 
 /** The subscription that a notification is for, as its row is now. */
@@ -167,24 +165,26 @@ const event = (
 const isUnverified = ({ state }: To): boolean => state === "requested" || state === "verifying"
 
 /** The provider has verified the callback, and may have granted a lease. */
-const verified = Effect.fnUntraced(function* (to: To, expiresAt: number | null) {
+const verified = Effect.fnUntraced(function* (to: To, { expiresAt = null, withinCreation }: Of<"handshake">) {
   const sql = yield* SqlClient.SqlClient
   // A superseded one keeps its state: it is going to be stopped.
   if (to.state !== "superseded") {
     yield* sql`
-      update channel_subscriptions set state = 'active', verified_at = coalesce(verified_at, ${new Date(to.now)}),
+      update channel_subscriptions set state = case when ${withinCreation === true} then state else 'active' end,
+        verified_at = coalesce(verified_at, ${new Date(to.now)}),
         expires_at = coalesce(${expiresAt === null ? null : new Date(expiresAt)}, expires_at)
       where id = ${to.called.id}`
   }
   // A repeated handshake writes no further events: whoever knows the URL can send as many as they like.
-  if (isUnverified(to)) {
+  if (isUnverified(to) && to.verified_at === null) {
     yield* event(to, {
       kind: "handshake_verified",
       severity: "info",
       message: "The provider has verified the callback"
     })
   }
-  yield* makeDue(to, false)
+  // The actor waits for the answer of the provider, which says whether there is a subscription.
+  if (withinCreation !== true) yield* makeDue(to, false)
   yield* counted(to, { handshakes: 1 })
 })
 
@@ -223,9 +223,7 @@ const lifecycle = Effect.fnUntraced(function* (to: To, { reason, what }: Of<"lif
     })
   }
   if (what === "reauthorize") {
-    // Its renewal is due when its life is nearly over.
-    const soon = new Date(to.now + renewalMs)
-    yield* sql`update channel_subscriptions set expires_at = least(expires_at, ${soon}) where id = ${id}`
+    yield* sql`update channel_subscriptions set renew_at = ${new Date(to.now)} where id = ${id}`
   }
   yield* makeDue(to, what === "missed")
   yield* counted(to, { notifications_received: 1 })

@@ -36,6 +36,7 @@ type Time =
   | "verified_at"
   | "expires_at"
   | "last_renewed_at"
+  | "renew_at"
   | "last_notification_at"
   | "stop_at"
   | "stopped_at"
@@ -51,6 +52,7 @@ const toSubscription = (row: Stored): ChannelSubscription => ({
   verified_at: ms(row.verified_at),
   expires_at: ms(row.expires_at),
   last_renewed_at: ms(row.last_renewed_at),
+  renew_at: ms(row.renew_at),
   last_notification_at: ms(row.last_notification_at),
   stop_at: ms(row.stop_at),
   stopped_at: ms(row.stopped_at),
@@ -69,8 +71,8 @@ export const heldSubscriptions = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<Stored>`
     select id, adapter, definition_key, account_id, target, external_channel_id, external_resource_id, state, verified_at,
-      expires_at, last_renewed_at, last_notification_at, last_message_number::float8 as last_message_number, last_error, stop_at,
-      stopped_at, created_at, forgotten_at
+      expires_at, last_renewed_at, renew_at, last_notification_at, last_message_number::float8 as last_message_number, last_error,
+      stop_at, stopped_at, created_at, forgotten_at
     from channel_subscriptions
     where source_id = ${source_id} and (forgotten_at is null or id = any(${Columns.text(known)}))
     order by id for update`
@@ -85,6 +87,7 @@ const changed = new Rows<ChannelSubscription>("c", [
   ["verified_at", "timestamptz", (row) => row.verified_at],
   ["expires_at", "timestamptz", (row) => row.expires_at],
   ["last_renewed_at", "timestamptz", (row) => row.last_renewed_at],
+  ["renew_at", "timestamptz", (row) => row.renew_at],
   ["last_error", "text", ({ last_error }) => last_error?.slice(0, maxError).toWellFormed() ?? null],
   ["stop_at", "timestamptz", (row) => row.stop_at],
   ["stopped_at", "timestamptz", (row) => row.stopped_at],

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** For how long a team's data is kept, and whose each waiting row is. */
+/** How long a team's data is kept, and the team of each pending row. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   for (const statement of statements) yield* sql.unsafe(statement)
@@ -16,7 +16,7 @@ const statements = [
     add column payloads_cleared_to timestamptz,
     add column records_cleared_to timestamptz`,
 
-  // Null in rows of the version before, until retention has come by and filled it in.
+  // Null in rows of the previous version, until retention fills it in.
   `alter table deliveries add column team_id text collate "C"`,
   `alter table dedupe_keys add column team_id text collate "C"`
 ]

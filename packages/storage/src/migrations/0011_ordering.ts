@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Strict order per key: who waits for whom. Rows of connections that keep no order are as they were. */
+/** Ordered delivery by ordering key. Rows of connections without ordering do not change. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   for (const statement of statements) yield* sql.unsafe(statement)
@@ -22,10 +22,10 @@ const statements = [
   `create index deliveries_lines on deliveries (shard, destination_id, connection_id, ordering_key, place)
     where place is not null`,
 
-  // Of an ordered connection each has a place, also without a key: they are worked off in that order.
+  // Each routing job of an ordered connection has a "place", also without an ordering key: jobs are processed in that order.
   `alter table pending_routes add column ordering_key text collate "C", add column place bigint`,
   `create index pending_routes_places on pending_routes (connection_id, place) where place is not null`,
 
-  // For the retries of an event, which go into the same line.
+  // For the retries of an event, which have the same ordering key.
   `alter table events add column ordering_key text collate "C"`
 ]

@@ -8,8 +8,8 @@ export default Effect.gen(function* () {
 })
 
 const statements = [
-  // Null: as the process is set. "…_cleared_to": what is older has been cleared for this team row by row, in days that other
-  // teams keep.
+  // Null: the process's setting applies. "…_cleared_to": older rows of this team have been cleared one by one, in days that
+  // other teams still keep.
   `alter table teams
     add column payload_retention_days integer check (payload_retention_days between 1 and 3650),
     add column record_retention_days integer check (record_retention_days between 1 and 3650),

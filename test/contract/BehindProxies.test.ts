@@ -83,7 +83,7 @@ it("A client with too many failures is limited without limiting others or its pe
   const guesses = await Promise.all(Array.from({ length: 200 }, () => open("203.0.113.1", unknown)))
   expect(new Set(guesses)).toEqual(new Set([404, 429]))
   expect(await open("203.0.113.2", unknown)).toBe(404)
-  // However often the right one is opened, by whoever.
+  // Requests with the right link are not limited, even for the client that guessed too often.
   const right = await Promise.all(Array.from({ length: 125 }, () => open("203.0.113.1", share)))
   expect(new Set(right)).toEqual(new Set([200]))
 

@@ -3,7 +3,7 @@ import type { Body } from "../support/Gateway.ts"
 import { request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
-/** A request is shown to whoever has its link, without what is secret in it, until the link ends. */
+/** Everyone who has a share's link can read its request, without the secrets in it, until the link expires. */
 
 const it = gatewayIt
   .extend(

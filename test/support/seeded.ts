@@ -4,7 +4,7 @@ import { beforeEach } from "vitest"
 import { Random as Seeded } from "../../packages/entities/test/Random.ts"
 
 /*
- * The random values of a property test follow from its name. So a commit is either green or not, whoever runs its tests and
+ * The random values of a property test follow from its name. So a commit is either green or not, no matter who runs its tests and
  * however often. `TIDEGATE_TEST_SEED=<any text>` uses other random values, to find more.
  */
 

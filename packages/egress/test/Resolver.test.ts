@@ -10,7 +10,7 @@ const types = { 1: "A", 28: "AAAA" } as const
 const codes = { NOERROR: 0, SERVFAIL: 2, NXDOMAIN: 3 }
 type Reply = { readonly code: keyof typeof codes; readonly address?: ReadonlyArray<number> } | undefined
 
-/** A name server that answers as told, and nothing at all for `undefined`. */
+/** A name server with the given answers. It does not answer if the answer is `undefined`. */
 const nameServer = async (reply: (name: string, type: "A" | "AAAA") => Reply) => {
   const socket = createSocket("udp4")
   const asked: Array<string> = []

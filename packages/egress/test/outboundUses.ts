@@ -5,7 +5,7 @@ import { parseAst } from "vitest/node"
 export interface OutboundUse {
   /** A module, or `global`. */
   readonly from: string
-  /** What is used of it; `*` where that cannot be told. */
+  /** The names that are used of it; `*` if they cannot be determined. */
   readonly name: string
   readonly line: number
 }

@@ -33,7 +33,7 @@ export interface Case {
   readonly inputs: Readonly<Record<string, unknown>>
   readonly options?: Readonly<Record<string, unknown>>
   readonly output: Readonly<Record<string, unknown>> | string
-  /** Codes of warnings, in their order; none unless told. */
+  /** Codes of the expected warnings, in order (default: none). */
   readonly warnings?: ReadonlyArray<string>
 }
 

@@ -2,7 +2,7 @@ import { parseAst } from "vitest/node"
 
 /** A way of parsing JSON in a source. */
 export interface JsonUse {
-  /** `JSON` where it is not told what of it is used. */
+  /** The name of the parser that is used; `JSON` if the used member of `JSON` cannot be determined. */
   readonly name: string
   readonly line: number
 }

@@ -103,7 +103,7 @@ describe("Permits of the fair semaphore", () => {
 })
 
 describe("Permits by key", () => {
-  /** Runs that end when they are told to, and the keys in the order in which they began. */
+  /** Runs that end when the test ends them, and the keys in the order in which they began. */
   const world = (permits: Parameters<typeof permitsByKey>[0]) => {
     const byKey = permitsByKey(permits)
     const began: Array<string> = []

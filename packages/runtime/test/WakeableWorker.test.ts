@@ -147,7 +147,7 @@ describe("a wakeable worker", () => {
   )
 })
 
-/** Runs fibers one operation at a time, and only as far as it is told. */
+/** Runs fibers one operation at a time, and only as far as the test lets them run. */
 class OneByOne implements Scheduler.Scheduler {
   readonly executionMode = "async"
   readonly #tasks: Array<() => void> = []

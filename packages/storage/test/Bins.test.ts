@@ -93,7 +93,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Public bin", (it) => {
       const end = expiresAt.getTime()
       yield* at(end - 1, openBin(id, token))
       expect(yield* codeOf(at(end, openBin(id, token)))).toBe("BIN_EXPIRED")
-      // Whoever has not its token is told nothing of it.
+      // A caller without the bin's token gets no information about it.
       expect(yield* codeOf(at(end, openBin(id, "pbn_")))).toBe("INVALID_BIN_TOKEN")
       expect(yield* codeOf(at(end + rememberedMs - 1, openBin(id, token)))).toBe("BIN_EXPIRED")
       expect(yield* codeOf(at(end + rememberedMs, openBin(id, token)))).toBe("NOT_FOUND")

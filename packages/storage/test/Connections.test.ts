@@ -164,7 +164,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections in SQL", (
       expect(paused.record.paused_at ?? "").toMatch(/Z$/)
       expect(paused.cancelled).toStrictEqual([])
       const version = yield* versionOf(source_id)
-      // Nothing new, but the destination is told again: the last one may have failed to tell it.
+      // The repeated command changes nothing, but the destination is notified again: the first notification may have been lost.
       expect(yield* concernedBy((command) => connections.switch(team, id, "pause", command))).toStrictEqual(paused)
       expect(paused.destinations).toStrictEqual([paused.record.destination_id])
       const unpaused = yield* concernedBy((command) => connections.switch(team, id, "unpause", command))

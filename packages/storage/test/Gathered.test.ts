@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { gathered } from "../src/Gathered.ts"
 
-/** A read that ends when it is told to, and what it was asked for each time. */
+/** A read that ends when the test ends it, and records the requested keys of each call. */
 const held = Effect.gen(function* () {
   const reads: Array<{ readonly keys: ReadonlyArray<string>; readonly end: Deferred.Deferred<void, string> }> = []
   const waiting: Array<{ readonly count: number; readonly reached: Deferred.Deferred<void> }> = []

@@ -11,7 +11,7 @@ const pass = async (ms: number): Promise<void> => {
   await vi.advanceTimersByTimeAsync(0)
 }
 
-/** Commits that end when they are told to. */
+/** Commits that end when the test ends them. */
 const held = () => {
   const batches: Array<ReadonlyArray<string>> = []
   const ends: Array<Latch.Latch> = []

@@ -270,7 +270,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources in SQL", (it) 
       expect(afterDisable.paused_at).toBe(null)
       expect((yield* connections.get(team, bystander.id)).disabled_at).toBe(null)
 
-      // Again: nothing happens, but those concerned are told again.
+      // The repeated command changes nothing, but the destinations concerned are notified again.
       const version = yield* versionOf(source.id)
       const again = yield* concernedBy((command) => sources.switch(team, source.id, "disable", command))
       expect({ ...again, destinations: [] }).toStrictEqual({ ...disabled, cancelled: [], destinations: [] })

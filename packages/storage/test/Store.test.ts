@@ -58,7 +58,7 @@ layer(world, { excludeTestServices: true })("Command of a resource", (it) => {
         )
       const first = yield* remove("delete")
       expect(first.cancelled).toEqual([connection.id])
-      // The first may have ended before it had told anybody.
+      // The first command may have ended before it sent a notification.
       expect(yield* remove("delete")).toEqual({ ...first, cancelled: [] })
       expect((yield* Effect.flip(remove("again"))).code).toBe("NOT_FOUND")
     })

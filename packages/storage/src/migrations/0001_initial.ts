@@ -2,12 +2,12 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * The first schema. Ids are text in byte order (collation "C"); what grows without bound is partitioned by the day
- * inside its id (see Partitions.ts).
+ * The first schema. Ids are text in byte order (collation "C"). Tables that grow without bound are partitioned
+ * by the day that each id contains (see Partitions.ts).
  *
- * Hot rows: `events` is updated once per attempt and no index covers a column that a successful delivery changes, so
- * that update is heap-only. What is waiting is therefore not an index over `events` but a table of its own,
- * `deliveries`: one small row per pending event, deleted with the commit that finishes it.
+ * Hot rows: `events` is updated once per attempt. No index covers a column that a successful delivery changes, so that
+ * update is heap-only. For the same reason the delivery queue is not an index over `events` but a table of its own,
+ * `deliveries`. It has one small row per pending event, and the commit that finishes the event deletes that row.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -23,7 +23,7 @@ const statements = [
     created_at timestamptz not null default now()
   )`,
 
-  // The API key is kept as its SHA-256, the signing secrets encrypted.
+  // The API key is stored as its SHA-256 hash. The signing secrets are encrypted.
   `create table project_secrets (
     team_id text collate "C" primary key references teams (id),
     api_key_hash text not null unique,
@@ -38,8 +38,8 @@ const statements = [
     updated_at timestamptz not null default now()
   )`,
 
-  // "version" counts every change of what a door routes by: the source, its connections, their destinations. A commit of
-  // requests names the version it was routed by, and rows of an older one come back to be routed again.
+  // "version" counts the changes of everything that ingress uses to route: the source, its connections, their destinations.
+  // A commit of requests names the version that routed them. Rows routed by an older version are returned, to be routed again.
   `create table sources (
     id text collate "C" primary key,
     team_id text collate "C" not null references teams (id),
@@ -57,7 +57,7 @@ const statements = [
   `create unique index sources_name on sources (team_id, name) where deleted_at is null`,
   `create index sources_created on sources (team_id, created_at, id)`,
 
-  // "cancel_before": whatever was pending before that moment is CANCELLED, whether or not its row says so yet.
+  // "cancel_before": all events that were pending before this time are CANCELLED, even if their rows do not show it yet.
   `create table destinations (
     id text collate "C" primary key,
     team_id text collate "C" not null references teams (id),
@@ -75,8 +75,8 @@ const statements = [
   `create unique index destinations_name on destinations (team_id, name) where deleted_at is null`,
   `create index destinations_created on destinations (team_id, created_at, id)`,
 
-  // "resumed_at": when it was last unpaused; an event that was pending before it is delivered with trigger UNPAUSE.
-  // "disabled_by": "source" when a source's disable switched it off, so that enabling the source switches it on again.
+  // "resumed_at": when the connection was last unpaused. An event that was pending before is delivered with trigger UNPAUSE.
+  // "disabled_by": "source" if disabling the source also disabled the connection. Enabling the source then enables it again.
   `create table connections (
     id text collate "C" primary key,
     team_id text collate "C" not null references teams (id),
@@ -99,8 +99,8 @@ const statements = [
   `create index connections_destination on connections (destination_id)`,
   `create index connections_created on connections (team_id, created_at, id)`,
 
-  // "headers" is a JSON object of lower-case names; a repeated header is an array. Kept as text: it is read whole.
-  // "body" is null when nothing was stored (too large) or retention took it; an empty body is empty.
+  // "headers" is a JSON object with lower-case names; a repeated header is an array. Its type is text, because it is always
+  // read as a whole. "body" is null if it was too large to store, or if retention removed it. An empty body is not null.
   `create table requests (
     id text collate "C" primary key,
     team_id text collate "C" not null,
@@ -133,9 +133,9 @@ const statements = [
   `create index requests_external on requests (team_id, external_id text_pattern_ops) where external_id is not null`,
   `create index requests_operation on requests (retry_operation_id, id) where retry_operation_id is not null`,
 
-  // "state": PENDING, SUCCESSFUL, FAILED or CANCELLED; SCHEDULED, QUEUED and HOLD are read off a pending event's due
-  // time and its connection (see EventStatus.ts). "failed" is true for FAILED and CANCELLED: the one index over an
-  // outcome, on a column that a successful delivery leaves alone.
+  // "state": PENDING, SUCCESSFUL, FAILED or CANCELLED; SCHEDULED, QUEUED and HOLD follow from a pending event's due
+  // time and its connection (see EventStatus.ts). "failed" is true for FAILED and CANCELLED. It is the only outcome with an
+  // index, because a successful delivery does not change this column.
   `create table events (
     id text collate "C" primary key,
     team_id text collate "C" not null,
@@ -173,8 +173,8 @@ const statements = [
   `create index events_retries on events (request_id) where retry_parent_event_id is not null`,
   `create index events_operation on events (retry_operation_id, id) where retry_operation_id is not null`,
 
-  // One row per pending event, in lanes: (shard, destination, connection), each in due order. "started_at" marks the
-  // slot of a paced destination's rate that a delivery under way has taken.
+  // One row per pending event. The rows of (shard, destination, connection) form a connection queue, ordered by due time.
+  // "started_at": when a delivery under way used a rate permit of its destination.
   `create table deliveries (
     event_id text collate "C" primary key,
     shard smallint not null,
@@ -187,7 +187,7 @@ const statements = [
   `create index deliveries_due on deliveries (shard, destination_id, connection_id, due_at, event_id)`,
   `create index deliveries_connection on deliveries (connection_id)`,
 
-  // A request that a connection's slow rules have still to work off (deduplicate, transform).
+  // Routing jobs: requests about which a connection with slow rules (deduplicate, transform) still has to decide.
   `create table pending_routes (
     shard smallint not null,
     connection_id text collate "C" not null,
@@ -200,7 +200,7 @@ const statements = [
           autovacuum_vacuum_cost_delay = 0)`,
   `create index pending_routes_shard on pending_routes (shard, connection_id, request_id)`,
 
-  // Written once, when an attempt has ended; lives in the partition of its event's day.
+  // A row is written once, when the attempt has ended, into the partition of its event's day.
   `create table attempts (
     id text collate "C" not null,
     team_id text collate "C" not null,
@@ -243,10 +243,10 @@ const statements = [
   `create index ignored_events_team on ignored_events (team_id, id)`,
   `create index ignored_events_connection on ignored_events (connection_id, id)`,
 
-  // Counts per minute, written by the statement that writes what they count. "slot" is the writer's own, so writers do
-  // not wait for each other; readers sum over it. "measure": accepted, rejected (by source); created, successful,
+  // Counts per minute, written by the statement that writes the counted rows. Each writer has a "slot" of its own, so that
+  // writers do not wait for each other; readers add the slots up. "measure": accepted, rejected (by source); created, successful,
   // failed, cancelled (by connection, in the minute the event was created); ignored (by connection); attempt_successful,
-  // attempt_failed (by destination). "key_id" is the source, connection or destination counted.
+  // attempt_failed (by destination). "key_id" is the id of that source, connection or destination.
   `create table rollups (
     key_id text collate "C" not null,
     measure text not null,

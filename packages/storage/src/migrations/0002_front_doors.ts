@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Transformations, what they make of requests, deduplication, and the exchanges of proxy sources. */
+/** Transformations with their results and executions, deduplication, and the answers of proxy sources' upstreams. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   for (const statement of statements) yield* sql.unsafe(statement)
@@ -25,8 +25,8 @@ const statements = [
   // Finds the connections whose rules name a transformation.
   `create index connections_rules on connections using gin (rules jsonb_path_ops) where deleted_at is null`,
 
-  // What a transformation made of a request on one connection. The id is derived from both. "body" is null when the
-  // transformation left the body alone: then it is the request's, byte for byte ("same_body").
+  // The result of a transformation for a request on one connection. The id is derived from both. "body" is null if the
+  // transformation did not change the body: then the body is the request's, byte for byte ("same_body").
   `create table event_data (
     id text collate "C" primary key,
     team_id text collate "C" not null,
@@ -42,8 +42,8 @@ const statements = [
     created_at timestamptz not null
   ) partition by range (id)`,
 
-  // One run of a transformation for one request on one connection; the id is derived from both. "event_id" is null when
-  // no event came of it; "event_data_id" when it changed nothing or failed. "failed": log_level is error or fatal.
+  // One execution of a transformation for one request on one connection; the id is derived from both. "event_id" is null
+  // if there is no event; "event_data_id" is null if the execution changed nothing or failed. "failed": log_level is error or fatal.
   // "logs" is a JSON array of {type, message}; "duration" is in microseconds.
   `create table executions (
     id text collate "C" primary key,
@@ -66,7 +66,7 @@ const statements = [
   ) partition by range (id)`,
   `create index executions_transformation on executions (transformation_id, id)`,
 
-  // Which request opened the window of a deduplication key on a connection, and until when later ones are duplicates.
+  // The request that began the window of a deduplication key on a connection, and the time until which later ones are duplicates.
   `create table dedupe_keys (
     connection_id text collate "C" not null,
     key text collate "C" not null,
@@ -76,7 +76,7 @@ const statements = [
   )`,
   `create index dedupe_keys_expired on dedupe_keys (expires_at)`,
 
-  // What the upstream of a proxy source answered to one request; the id is the request's with another prefix.
+  // The answer of a proxy source's upstream to one request. The id is the request's with another prefix.
   // "response_body" is cut at the source's capture limit ("response_body_truncated"). Latency in milliseconds.
   `create table proxy_exchanges (
     id text collate "C" primary key,

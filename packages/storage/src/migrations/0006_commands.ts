@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Which command wrote a resource last, so that the same one changes nothing when it comes again. */
+/** The last command that wrote a resource. If the same command is repeated, it changes nothing. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   for (const table of ["sources", "destinations", "connections", "transformations"]) {
-    // Null: written by no command, or by one of a version before this.
+    // Null: not written by a command, or by an earlier version.
     yield* sql`alter table ${sql(table)} add column last_command text`
   }
 })

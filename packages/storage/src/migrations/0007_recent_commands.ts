@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * Which commands wrote a resource lately, the latest first. `last_command` was one of them alone, so that a command that came again after
- * another had written undid it. Processes of the version before still write that column; the next migration may drop it.
+ * The latest commands that wrote a resource, the newest first. `last_command` held only one: a command that was repeated after another one
+ * had written undid the change of that one. Processes of the previous version still write that column; a later migration may drop it.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

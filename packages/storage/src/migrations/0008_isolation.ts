@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * Where a transformation's code runs. `isolation`: what was asked for, null for the default. `pinned_reason`: why the code whose hash is
- * `pinned_hash` runs in fresh worlds all the same; other code is decided about anew.
+ * In which kind of context a transformation's code runs. `isolation`: the requested setting; null: the default. `pinned_reason`: why the
+ * code with the hash `pinned_hash` runs in fresh contexts in spite of that setting. For other code this is decided anew.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

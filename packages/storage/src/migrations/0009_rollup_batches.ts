@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * Counts that are written down by the batch and added up later. The version before adds to `rollups` at once and reads nothing else:
- * until it is gone, its counts lag by what this one has not added up yet, and nothing is counted twice.
+ * Counts are written once per batch and added up later. The previous version adds to `rollups` directly and reads only that table. While it
+ * still runs, the counts that it returns lack the batches that are not added up yet. Nothing is counted twice.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -13,7 +13,7 @@ export default Effect.gen(function* () {
 const vacuum = ["vacuum_scale_factor = 0", "vacuum_threshold = 2000", "vacuum_cost_delay = 0"]
 
 const statements = [
-  // What one batch has counted for one team, column by column; gone some seconds later. It has no index: whoever reads it, reads it all.
+  // The counts of one batch for one team, in arrays; deleted after some seconds. It has no index, because readers always read all rows.
   `create table rollup_batches (
     team_id text collate "C" not null,
     key_ids text[] collate "C" not null,
@@ -21,12 +21,12 @@ const statements = [
     minutes timestamptz[] not null,
     counts bigint[] not null
   ) with (${vacuum.flatMap((setting) => [`autovacuum_${setting}`, `toast.autovacuum_${setting}`]).join(", ")})`,
-  // Compressing what is read once and deleted costs more than it saves.
+  // Not compressed: the rows are read once and deleted, so compression costs more than it saves.
   `alter table rollup_batches ${["key_ids", "measures", "minutes", "counts"]
     .map((column) => `alter ${column} set storage external`)
     .join(", ")}`,
 
-  // What has been counted, added up or not: the one thing to read counts from.
+  // All counts, added up or not. All readers of counts use this view.
   `create view counted as
     select key_id, measure, minute, team_id, count from rollups
     union all

@@ -1,31 +1,31 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Strict order per key: who waits for whom. Rows of connections that keep no order are as they were. */
+/** Ordered delivery by ordering key. Rows of connections without ordering do not change. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   for (const statement of statements) yield* sql.unsafe(statement)
 })
 
 const statements = [
-  // "lines" stays when the ordering goes: what was put in line by then has still to be looked for there. It is 'actor' once the
-  // connection was ordered with slow rules: a request that comes later must not pass one that waits for them, whatever the rules
-  // are by then.
+  // "lines" stays when "ordering" is removed, because rows that were ordered before still have to be found by their ordering key.
+  // It is 'door' if ingress routes in order. It is 'actor' once the connection was ordered with slow rules: a later request must
+  // not overtake one that waits for these rules, even if the rules have changed since.
   `alter table connections add column ordering jsonb, add column lines text check (lines in ('door', 'actor'))`,
 
-  // A row in line has a "place" in that of its "ordering_key". Its first attempt comes when it is the first there, and not before
-  // "ready_at"; "due_at" is then so late that nobody finds it by the clock, and the first one of a line is found however many wait
-  // behind it. When it has failed its retry is due by the clock again, with its place ("ready_at" is null) or without ("place" is
-  // null too).
+  // An ordered row has a "place" among the rows with its "ordering_key". Its first attempt starts when it is the first of them, and
+  // not before "ready_at". Until then "due_at" is so late that no search by due time finds the row. So the first row of a key is found
+  // quickly, even if many wait behind it. After a failure, the retry is found by its due time again. It keeps its place ("ready_at" is
+  // null) or loses it ("place" is null too).
   `create sequence deliveries_place`,
   `alter table deliveries add column ordering_key text collate "C", add column place bigint, add column ready_at timestamptz`,
   `create index deliveries_lines on deliveries (shard, destination_id, connection_id, ordering_key, place)
     where place is not null`,
 
-  // Of an ordered connection each has a place, also without a key: they are worked off in that order.
+  // Each routing job of an ordered connection has a "place", also without an ordering key: jobs are processed in that order.
   `alter table pending_routes add column ordering_key text collate "C", add column place bigint`,
   `create index pending_routes_places on pending_routes (connection_id, place) where place is not null`,
 
-  // For the retries of an event, which go into the same line.
+  // For the retries of an event, which have the same ordering key.
   `alter table events add column ordering_key text collate "C"`
 ]

@@ -8,8 +8,8 @@ export default Effect.gen(function* () {
 })
 
 const statements = [
-  // "filter" is what it is of, in absolute times. "plan_cursor" is where the plan goes on: that of the list which the filter narrows.
-  // "expires_at" is when a finished one is forgotten.
+  // "filter" selects the records, with absolute times. "plan_cursor": the cursor at which planning continues in the filtered list.
+  // "expires_at": when a finished operation is deleted.
   `create table bulk_operations (
     id text collate "C" primary key,
     team_id text collate "C" not null references teams (id),
@@ -31,7 +31,7 @@ const statements = [
   `create index bulk_operations_team on bulk_operations (team_id, type, id)`,
   `create index bulk_operations_over on bulk_operations (expires_at) where expires_at is not null`,
 
-  // What an operation has still to retry. A row goes with the transaction that retries it, so that nothing is retried twice, or never.
+  // The records that an operation still has to retry. The transaction that retries a record deletes its row, so each is retried exactly once.
   `create table bulk_targets (
     operation_id text collate "C" not null references bulk_operations (id) on delete cascade,
     target_id text collate "C" not null,

@@ -2,11 +2,12 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * Events are counted by their source, their destination and their team too, requests by their team. A batch names them beside the key;
- * whoever adds it up, or reads it, counts it under each.
+ * Events are also counted by source, destination and team, and requests by team. A batch names these ids beside the key. The code that
+ * adds up or reads a batch counts it under each of them.
  *
- * Counts of the version before were by connection alone, and of what slow rules made in the minute that they made it; here they are
- * spread as the connections lead now. So they are exact from some time on, which is noted: before it, rows are counted.
+ * The previous version counted by connection only, and counted events of slow rules in the minute in which the rules made them. This
+ * migration assigns those counts to the present source and destination of each connection. So the new counts are exact only from a
+ * certain time, which is stored. Before that time, rows are counted.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -17,7 +18,7 @@ const statements = [
   `alter table rollup_batches add column source_ids text[] collate "C", add column destination_ids text[] collate "C"`,
   `alter table rollup_batches alter source_ids set storage external, alter destination_ids set storage external`,
 
-  // A row of the version before names neither.
+  // Null in a row of the previous version.
   `create or replace view counted as
     select key_id, measure, minute, team_id, count from rollups
     union all
@@ -39,7 +40,7 @@ const statements = [
     group by 1, 2, 3, 4, 5
     on conflict do nothing`,
 
-  // Processes of the version before may go on for a while.
+  // Processes of the previous version may still run for a while.
   `insert into settings (name, value)
     select 'counts_exact_from', (extract(epoch from date_trunc('hour', now()) + interval '2 hours') * 1000)::int8::text
     where exists (select from rollups)`

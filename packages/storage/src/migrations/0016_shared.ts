@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** What is kept apart from the requests it was made of, so that retention takes those and leaves this. */
+/** Shares and fixtures. They are copies in tables of their own, so that they outlive their requests, which retention deletes. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // Of the token the SHA-256. "snapshot" is redacted JSON, and null once revoked. After "forgotten_at" the row is deleted.
+  // The token is stored as its SHA-256 hash. "snapshot" is redacted JSON, and null once revoked. After "forgotten_at" the row is deleted.
   yield* sql`create table request_shares (
     id text collate "C" primary key,
     team_id text collate "C" not null,
@@ -22,7 +22,7 @@ export default Effect.gen(function* () {
   ) with (fillfactor = 90)`
   yield* sql`create index request_shares_forgotten on request_shares (forgotten_at)`
 
-  // A copy of the request, whole: its credentials are sealed for "original_request_id".
+  // A complete copy of the request. Its credentials are encrypted for the address of "original_request_id".
   yield* sql`create table request_fixtures (
     id text collate "C" primary key,
     team_id text collate "C" not null references teams (id),

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * What a paced destination has started lately is found by when it was started: whoever takes it over need not read all that waits for
- * it. Rows that have never been tried are not in this index, so accepting and delivering cost what they did.
+ * An index over the start times of deliveries. A new owner of a destination with a rate limit reads the recent starts from it, and does not
+ * have to read the whole delivery queue. Rows without an attempt are not in this index, so accepting and delivering cost no more.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Receivers that need no account: sources of a team that nobody is in, until somebody claims them. */
+/** Public bins: sources that need no account. They belong to a team without members until a user claims them. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`insert into teams (id, name, created_at) values ('tm_bins', 'Public bins', now()) on conflict do nothing`
-  // Of the token the SHA-256. "captured": requests that are stored; "minute_count" of them since "minute". A row stays when it is claimed.
+  // The token is stored as its SHA-256 hash. "captured": number of stored requests; "minute_count" of them since "minute". A row stays when it is claimed.
   yield* sql`create table public_bins (
     source_id text collate "C" primary key references sources (id),
     team_id text collate "C" not null references teams (id),

@@ -4,7 +4,8 @@ import { SqlClient } from "effect/sql"
 /** The bearer tokens that destinations have obtained, and the consents that they wait for. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // "claim": who asks the provider now, until then at the most: nobody else does. Of a consent's state the SHA-256.
+  // "claim": the process that requests a token from the provider now; no other does so before "claimed_until". The state of a consent is
+  // stored as its SHA-256 hash.
   yield* sql`create table destination_tokens (
     destination_id text collate "C" primary key references destinations (id),
     team_id text collate "C" not null references teams (id),

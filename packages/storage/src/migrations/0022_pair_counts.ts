@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * Events are counted by their source and destination together, too. A batch names both already: whoever adds it up, or reads it, counts it
- * under their pair. What was added up before is under no pair, so from some time on these counts are exact, which is noted.
+ * Events are also counted by each pair of source and destination. A batch already names both: the code that adds up or reads a batch counts
+ * it under their pair. Earlier sums belong to no pair, so these counts are exact only from a certain time, which is stored.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -23,7 +23,7 @@ const statements = [
       ) as k (key_id)
     where k.key_id is not null`,
 
-  // Processes of the version before may go on for a while.
+  // Processes of the previous version may still run for a while.
   `insert into settings (name, value)
     select 'pair_counts_exact_from', (extract(epoch from date_trunc('hour', now()) + interval '2 hours') * 1000)::int8::text
     where exists (select from rollups)`

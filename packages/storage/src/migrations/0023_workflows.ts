@@ -8,7 +8,7 @@ export default Effect.gen(function* () {
 })
 
 const statements = [
-  // "steps" and "edges" as the version of that number has them. "source_id" is null when the source was deleted.
+  // "steps" and "edges" are those of the version "version". "source_id" is null if the source was deleted.
   `create table workflows (
     id text collate "C" primary key,
     team_id text collate "C" not null references teams (id),
@@ -29,8 +29,8 @@ const statements = [
   `create index workflows_source on workflows (source_id) where deleted_at is null`,
   `create index workflows_updated on workflows (team_id, updated_at, id)`,
 
-  // Never changed: runs name the version that they run by. A definition that is as it was is not written again: "defined_in" is the version
-  // that has it.
+  // Versions are never changed, because runs name the version that they use. An unchanged definition is not stored again: "defined_in" is
+  // the version that contains it.
   `create table workflow_versions (
     workflow_id text collate "C" not null references workflows (id),
     version integer not null,
@@ -45,8 +45,8 @@ const statements = [
     primary key (workflow_id, version)
   )`,
 
-  // "parts": how often its steps were written. Whoever writes them next says so, so that of two only one does. "kept": characters of what
-  // they have given.
+  // "parts": number of journal entries. The next writer names this number, so that only one of two concurrent writers succeeds. "kept":
+  // characters of the stored outputs.
   `create table workflow_runs (
     id text collate "C" primary key,
     team_id text collate "C" not null,
@@ -78,8 +78,9 @@ const statements = [
   `create index workflow_runs_team on workflow_runs (team_id, id)`,
   `create index workflow_runs_workflow on workflow_runs (workflow_id, id)`,
 
-  // What one commit has made of a run's steps: those that it changed, as they were then; of a step the last one holds. "outputs" and
-  // "previews" are what their steps were given and gave, whole and redacted. "resources": of the first one, what its steps named then.
+  // Journal entries: the steps that one commit changed, with their state at that time. The latest entry of a step is valid. "outputs" and
+  // "previews" are the inputs and outputs of these steps, complete and redacted. "resources" (first entry only): the resources that the
+  // run's steps named then.
   `create table workflow_steps (
     id text collate "C" primary key,
     team_id text collate "C" not null,
@@ -93,7 +94,7 @@ const statements = [
   ) partition by range (id)`,
   `create index workflow_steps_run on workflow_steps (run_id, part)`,
 
-  // Runs that are not at their end. "carried": the trigger and the state of one that waits for long, which may outlive what it was made of.
+  // Unfinished runs. "carried": the trigger and the state of a run that waits for long, because it may outlive the request.
   `create table workflow_queue (
     run_id text collate "C" primary key,
     team_id text collate "C" not null,

@@ -1,14 +1,15 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** The keys of teams, what has been decided about them, and whether a team's first key obeys its scopes. */
+/** The API keys of teams, an audit of the decisions about them, and whether a team's first key is limited to its scopes. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   for (const statement of statements) yield* sql.unsafe(statement)
 })
 
 const statements = [
-  // Of the key its HMAC by the pepper of that version. "legacy": the team's API key, which stands in project_secrets; null: all grants, the usual limit.
+  // "key_hmac": the HMAC of the key with the pepper of version "pepper". "legacy": the team's first API key, which is in project_secrets. A
+  // null "execute_grants" allows all; a null limit is the default one.
   `create table project_api_keys (
     id text collate "C" primary key,
     team_id text collate "C" not null references teams (id),
@@ -32,7 +33,7 @@ const statements = [
   `create index project_api_keys_team on project_api_keys (team_id, created_at desc)`,
   `create unique index project_api_keys_legacy on project_api_keys (team_id) where legacy`,
 
-  // One row of each process that has decided so within those five minutes: it writes what it has counted, and writing it again changes nothing.
+  // One row per process and decision for each five minutes, with the number of decisions. Writing the same row again changes nothing.
   `create table key_audit (
     entry uuid primary key,
     id bigint generated always as identity,
@@ -52,7 +53,7 @@ const statements = [
   `create index key_audit_key on key_audit (key_id, began_at desc)`,
   `create index key_audit_expiry on key_audit (expires_at)`,
 
-  // A team that has a key already goes on as before until its operator says otherwise.
+  // For a team that already has a key, nothing changes until its operator switches.
   `alter table teams add column key_policy_cutover text not null default 'complete'
     check (key_policy_cutover in ('pending', 'complete'))`,
   `update teams set key_policy_cutover = 'pending' where id in (select team_id from project_secrets)`

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Saved actions, with what each was: a run goes by what an action was when it began. */
+/** Saved actions with their versions: a run uses the version that an action had when the run began. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   for (const statement of statements) yield* sql.unsafe(statement)
@@ -26,7 +26,7 @@ const statements = [
   `create unique index actions_name on actions (team_id, name) where deleted_at is null`,
   `create index actions_created on actions (team_id, created_at, id)`,
 
-  // "superseded_at": since when another version is the action's. No run is older than 60 days.
+  // "superseded_at": when the next version replaced this one. No run is older than 60 days.
   `create table action_versions (
     action_id text collate "C" not null references actions (id),
     version integer not null,

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** What the workflows of a team keep by key; and what steps have done, by their idempotency keys, so that nothing is done twice. */
+/** Values that a team's workflows store by key, and results of steps by their idempotency keys, so that no step is done twice. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`create table team_values (
@@ -11,7 +11,7 @@ export default Effect.gen(function* () {
     updated_at timestamptz not null,
     primary key (team_id, key)
   )`
-  // A step is of one run, and no run is older than 60 days.
+  // A step belongs to one run, and no run is older than 60 days.
   yield* sql`create table step_results (
     key text collate "C" primary key,
     team_id text collate "C" not null references teams (id),

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Code that transformations had before: a run of a workflow goes by what they had when it began. */
+/** Earlier code of transformations: a workflow run uses the code that a transformation had when the run began. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // "superseded_at": since when the transformation has had other code. No run is older than 60 days.
+  // "superseded_at": when other code replaced this one. No run is older than 60 days.
   yield* sql`create table transformation_versions (
     transformation_id text collate "C" not null references transformations (id),
     code_hash text not null,

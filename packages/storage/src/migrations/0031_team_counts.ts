@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** How many a team has of each resource, counted by the database itself: rows of the version before are counted, too. */
+/** The number of each team's resources by type. The database counts them, so rows of the previous version are counted too. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`create table team_counts (
@@ -10,7 +10,7 @@ export default Effect.gen(function* () {
     count bigint not null,
     primary key (team_id, kind)
   ) with (fillfactor = 50)`
-  // What is deleted is not counted, and a source may come to another team.
+  // Deleted rows are not counted. A source may move to another team.
   yield* sql`create function count_of_team() returns trigger language plpgsql as $$
     declare
       was boolean := tg_op <> 'INSERT' and old.deleted_at is null;
@@ -33,7 +33,7 @@ export default Effect.gen(function* () {
 
 const tables = ["sources", "destinations", "connections", "transformations", "filters", "actions", "workflows"]
 
-/** Has the rows of a table counted from here on, with those that are there: nobody writes any meanwhile. Every resource's table is counted so. */
+/** Counts the existing rows of a table, and all later changes. The migration must be its only writer meanwhile. Each resource's table is counted so. */
 export const counted = Effect.fnUntraced(function* (table: string) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`create trigger ${sql(`${table}_counted`)} after insert or delete or update of deleted_at, team_id on ${sql(table)}

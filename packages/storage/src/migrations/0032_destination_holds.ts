@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Until when a destination's target takes nothing more, by what it has answered; null: it takes what comes. */
+/** The time until which a destination's target accepts no calls, according to its answers; null: it accepts calls. */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // Not a setting: a change of the settings takes it out. The version before leaves it as it is, which is over in ten minutes.
+  // It is not a setting: a change of the settings clears it. The previous version does not clear it, but it ends within ten minutes.
   yield* sql`alter table destinations add column held_until timestamptz`
 })

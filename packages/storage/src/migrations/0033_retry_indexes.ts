@@ -2,11 +2,11 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * Indexes over what was retried: requests and events that are retries, and the events that a bulk operation retried. They hold what is rare, and nothing of
- * what a sender's request becomes.
+ * Indexes over retries: requests and events that are retries, and the events that a bulk operation retried. They contain only these rare
+ * rows, and none for a sender's request and its events.
  *
- * Here they are of days to come alone, which takes no time. Those of days that there are already are built beside their writers by
- * `indexPartitions`; until then such a day is read without.
+ * This migration creates them for future days only, which takes no time. `indexPartitions` builds those of existing days without blocking
+ * writers; until then such a day is read without an index.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

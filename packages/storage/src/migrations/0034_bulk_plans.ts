@@ -2,10 +2,10 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * Plans of bulk operations that wait to be confirmed; events that a later retry has resolved; and what was stored when, for those who follow it.
+ * Plans of bulk operations that wait for confirmation, events that a later retry has resolved, and a feed of stored events.
  *
- * Every column may be missing to the version before. An operation of this version is on a negative shard, so that the version before does
- * not find it: it does not know all of what is in its filter.
+ * The previous version does not write these columns. An operation of this version has a negative shard, so that the previous version does
+ * not find it, because that version does not know all parts of its filter.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -13,16 +13,16 @@ export default Effect.gen(function* () {
 })
 
 const statements = [
-  // "rate": targets a second at the most. "sample": some of the targets, for whoever looks at the plan.
+  // "rate": maximum number of targets per second. "sample": some of the targets, to show in the plan.
   `alter table bulk_operations add column rate integer, add column confirmed boolean not null default true,
     add column planned_at timestamptz, add column sample text[] not null default '{}'`,
 
-  // Of one that has failed or was cancelled: when a retry of it has succeeded, and which. What was retried before this version is seen to
-  // by the first bulk operation that comes to it.
+  // For a failed or cancelled event: when a retry of it succeeded, and the id of that retry. For events that were retried before this
+  // version, the first bulk operation that reads them sets these columns.
   `alter table events add column resolved_at timestamptz, add column resolved_by_event_id text collate "C"`,
 
-  // A row for each commit that has stored events of a team, with their ids. Every reader that begins after a transaction has a greater "txid" sees
-  // all that was committed below the oldest one under way: by it a reader goes on without leaving anything out.
+  // One row for each commit that stored events of a team, with their ids. All transactions with a "txid" below the oldest one under way have
+  // ended. A reader reads up to that limit and continues there, so it misses nothing.
   `create table event_feed (
     id text collate "C" primary key,
     team_id text collate "C" not null,

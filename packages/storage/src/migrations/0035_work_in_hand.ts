@@ -2,8 +2,9 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * What processes have in hand that may have killed one: a row while it is worked at, which an unclean end leaves behind. `ends`: those of processes that had
- * it, beside others once, then alone. `process` is empty while nobody has it. And the processes, by which one finds out that another has died.
+ * Heavy work under way, which may crash a process. The row exists during the work; a crash leaves it behind. `ends`: number of crashes that
+ * this work is suspected of. Crashes while other work was under way count as one in all; each crash while it ran `alone` counts. `process` is
+ * empty while no process does the work. `processes` shows when each process was last alive, so that others notice its crash.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -2,8 +2,9 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * What calls have answered, by the `Idempotency-Key` of their callers, for a day. `answer` is sealed, because some answers show a secret this once. A row
- * without a `status` is of a call that is under way: until `held_until` nobody else may carry it out. And the order in which a team's shares are listed.
+ * The answers of calls by their `Idempotency-Key`, kept for a day. `answer` is encrypted, because some answers contain a secret that is
+ * shown only once. A row without a `status` belongs to a call under way: until `held_until` no other process may carry it out. The last
+ * index is for the list of a team's shares.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * Until when targets of actions take nothing more, by what they have answered. `target`: a saved action, or, of actions that are written into steps,
- * the provider and where it is called.
+ * The time until which targets of actions accept no calls, according to their answers. `target`: a saved action or, for actions that are defined
+ * in a step, the provider and the called address.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

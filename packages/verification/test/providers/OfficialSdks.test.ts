@@ -123,7 +123,7 @@ describe.each(known.map((vector) => [nameOf(vector), vector] as const))(
     })
 
     const { timestamp } = scheme
-    // Paddle's library takes 5 seconds unless it is told otherwise; ours takes the usual 5 minutes.
+    // Paddle's library allows 5 seconds by default; ours allows the usual 5 minutes.
     if (timestamp !== null && vector.type !== "PADDLE") {
       it("The gateway and the provider's library refuse a request that is too old", async () => {
         expect(await both(vector, {}, timestamp.toleranceSeconds - 2)).toStrictEqual(yes)

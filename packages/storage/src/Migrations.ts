@@ -86,7 +86,7 @@ const migrations = Migrator.fromRecord({
   "0038_action_holds": actionHolds,
   "0039_provider_accounts": providerAccounts,
   "0040_channels": channels,
-  "0041_run_labels": runLabels
+  "0041_run_labels": runLabels,
   "0049_renewal_requests": renewalRequests
 })
 

@@ -1,7 +1,7 @@
 import { readJson } from "@tidegate/json/JsonText"
 import type { Json } from "@tidegate/model/Rule"
 import { runToEnd } from "@tidegate/runtime/Resumable"
-import { type EdgeState, queuedRun, type RunState, type StepState, untouched } from "./Run.ts"
+import { type EdgeState, type ElementNote, queuedRun, type RunState, type StepState, untouched } from "./Run.ts"
 import type { Resumable } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"
 
@@ -25,9 +25,18 @@ export interface Progress {
 
 /** A step without its output, so that readers who only show it need not read outputs. */
 export type StoredStep = Omit<StepState, "output" | "iterations"> & {
-  readonly iterations: { readonly count: number; readonly completed: number } | null
+  readonly iterations: StoredIterations | null
   /** The status of the response that its output, or its error, is about. */
   readonly responseStatus: number | null
+}
+
+/** A list's progress: how many elements ended, and what is new since the last journal entry. */
+export interface StoredIterations {
+  readonly count: number
+  readonly completed: number
+  /** The elements that have to be called again: they do not count as ended any more. */
+  readonly open?: ReadonlyArray<number>
+  readonly notes?: ReadonlyArray<ElementNote>
 }
 
 const { output: _output, ...notBegun } = untouched
@@ -50,19 +59,45 @@ export const progressIn = (text: string): Partial<Progress> => {
 const isPlain = (value: unknown, member: keyof StoredStep): boolean =>
   value === plain[member] || (Array.isArray(value) && value.length === 0)
 
-const storedOf = (step: StepState): Partial<StoredStep> => {
+const storedOf = (was: StepState, step: StepState): Partial<StoredStep> => {
   const stored: Record<string, unknown> = {}
   for (const member of members) {
-    const value = storedMember(step, member)
+    const value = storedMember(was, step, member)
     if (!isPlain(value, member)) stored[member] = value
   }
   return stored
 }
 
-const storedMember = (step: StepState, member: keyof StoredStep): unknown => {
+const storedMember = (was: StepState, step: StepState, member: keyof StoredStep): unknown => {
   if (member === "responseStatus") return statusOf(step)
   if (member !== "iterations" || step.iterations === null) return step[member]
-  return { count: step.iterations.count, completed: step.iterations.items.length }
+  const { count, items, notes } = step.iterations
+  const known = knownItems(was, step)
+  const before = new Set(was.iterations?.notes)
+  const forgotten = new Set(before.values().map(({ index }) => index))
+  for (const { index } of notes) forgotten.delete(index)
+  const open: Array<number> = []
+  let completed = 0
+  for (let i = 0; i < items.length; i++) {
+    if (items[i] !== undefined) completed++
+    else if (i >= known.length || known[i] !== undefined || forgotten.has(i)) open.push(i)
+  }
+  const added = notes.filter((note) => !before.has(note))
+  return {
+    count,
+    completed,
+    ...(open.length === 0 ? {} : { open }),
+    ...(added.length === 0 ? {} : { notes: added })
+  }
+}
+
+/** The outputs of a list's elements that earlier journal entries have; none for a step that runs its list again from the start. */
+const knownItems = (was: StepState, { iterations }: Pick<StepState, "iterations">): ReadonlyArray<Json | undefined> => {
+  if (iterations === null || was.iterations === null) return []
+  const { items } = iterations
+  const isSame = (item: Json | undefined, i: number): boolean =>
+    item === items[i] || item === undefined || items[i] === undefined
+  return was.iterations.items.every(isSame) ? was.iterations.items : []
 }
 
 interface Output {
@@ -70,7 +105,10 @@ interface Output {
   readonly output?: Json
   /** For a step that runs for a list: the outputs since, and how many there were before. */
   readonly after?: number
+  /** Null in the place of an element that is open. */
   readonly items?: ReadonlyArray<Json>
+  /** The outputs of elements that were open. */
+  readonly filled?: ReadonlyArray<readonly [index: number, output: Json]>
 }
 
 /** The changes between two states of one run. */
@@ -83,7 +121,7 @@ export const partOf = (before: RunState, after: RunState): Part => {
     const step = after.steps[i]!
     const was = before.steps[i]!
     if (step === was) continue
-    steps[i] = storedOf(step)
+    steps[i] = storedOf(was, step)
     const given = outputOf(was, step)
     if (given === null) continue
     outputs[i] = given
@@ -123,15 +161,19 @@ export function* outputsIn(lines: string | null): Resumable<Part["outputs"]> {
 
 const outputOf = (was: StepState, { iterations, output }: StepState): Output | null => {
   const isNew = output !== was.output
+  const known = knownItems(was, { iterations })
+  const all = iterations?.items ?? []
+  const items = all.slice(known.length).map((item) => item ?? null)
+  const filled: Array<readonly [number, Json]> = []
+  for (let i = 0; i < known.length; i++) if (known[i] === undefined && all[i] !== undefined) filled.push([i, all[i]!])
   // A step that runs again starts its list again.
-  const before = was.iterations ?? { items: [] }
-  const known = iterations === null ? 0 : Math.min(before.items.length, iterations.items.length)
-  const isGoingOn = iterations !== null && iterations.items.slice(0, known).every((item, i) => item === before.items[i])
-  const after = isGoingOn ? known : 0
-  const items = iterations === null ? [] : iterations.items.slice(after)
-  const isListed = items.length > 0 || (iterations !== null && after < before.items.length)
-  if (!isNew && !isListed) return null
-  return { ...(isNew ? { output } : {}), ...(isListed ? { after, items } : {}) }
+  const isListed = items.length > 0 || (iterations !== null && known.length < (was.iterations?.items.length ?? 0))
+  if (!isNew && !isListed && filled.length === 0) return null
+  return {
+    ...(isNew ? { output } : {}),
+    ...(isListed ? { after: known.length, items } : {}),
+    ...(filled.length === 0 ? {} : { filled })
+  }
 }
 
 /** Journal entries between two yields. */
@@ -157,17 +199,27 @@ export function* folding(
       const i = Number(at)
       const { iterations, responseStatus: _, ...rest } = wholeStep(stored)
       const was = steps[i]!
-      const { after = was.iterations?.items.length ?? 0, items = [], output = was.output } = outputs?.[at] ?? {}
-      const kept = (was.iterations?.items ?? []).slice(0, after)
       steps[i] = {
         ...rest,
-        output: rest.status === "pending" ? null : output,
-        iterations: iterations === null ? null : { count: iterations.count, items: [...kept, ...items] }
+        output: rest.status === "pending" ? null : (outputs?.[at]?.output ?? was.output),
+        iterations: iterations === null ? null : foldedList(was, iterations, outputs?.[at] ?? {})
       }
     }
   }
   const { held, finishedAt, outcome, startedAt, status, stopped } = run
   return { status, outcome, held, stopped, steps, edges, startedAt, finishedAt }
+}
+
+const foldedList = (
+  { iterations: was }: StepState,
+  { count, notes = [], open = [] }: StoredIterations,
+  { after = was?.items.length ?? 0, filled = [], items: added = [] }: Output
+): StepState["iterations"] => {
+  const items: Array<Json | undefined> = [...(was?.items ?? []).slice(0, after), ...added]
+  for (const [index, output] of filled) items[index] = output
+  for (const index of open) items[index] = undefined
+  const kept = (was?.notes ?? []).filter(({ index }) => !open.includes(index))
+  return { count, items, notes: [...kept, ...notes] }
 }
 
 /** The same as `folding`, in one go. */

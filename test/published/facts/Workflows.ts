@@ -78,10 +78,22 @@ export const workflows: Section = {
       of("warnings warnings[].*", reports("A run report contains warnings without secrets"))
     ],
     StepAttempt: [of("*", tried)],
+    ElementExecution: [
+      of(
+        "*",
+        reports("A run report tells each element of a list while it runs, after it failed, and while it is retried")
+      )
+    ],
     PayloadPreview: [of("*", previewed)],
     WorkflowActivity: [of("*", active)],
     WorkflowActivityList: [of("total_exact applied_range", active)],
-    StepRetryInput: [of("step_id", retried)],
+    StepRetryInput: [
+      of("step_id", retried),
+      of(
+        "step_id",
+        reading("Workflow run tells the elements of a list, and a retry of its step calls only those that failed")
+      )
+    ],
     RetriedStep: [of("*", retried)],
     ClearedRuns: [of("*", cleared)]
   },

@@ -1,6 +1,7 @@
 import type { Json } from "@tidegate/model/Rule"
 import { runToEnd } from "@tidegate/runtime/Resumable"
 import { define } from "@tidegate/interpolation/Mapping"
+import { shownOf } from "@tidegate/redaction/Redaction"
 import { limits } from "./Limits.ts"
 import type { Context, Resumable, StepError, Warning } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
@@ -43,7 +44,10 @@ export interface Iterations {
 export interface ElementNote {
   readonly index: number
   readonly attempts: number
-  /** Null: it succeeded. Its message is shortened, because a list has many elements. */
+  /**
+   * Null: it succeeded. Its message is shortened, because a list has many elements. What looks like a secret is masked before it is
+   * shortened: a part of a secret would not be recognised, and an answer with thousands of elements masks nothing.
+   */
   readonly error: Pick<StepError, "code" | "message" | "status"> | null
 }
 
@@ -238,7 +242,7 @@ export const contextOf = (
 
 const shortened = ({ code, message, status }: StepError): ElementNote["error"] => ({
   code,
-  message: message.slice(0, limits.warningLength).toWellFormed(),
+  message: (shownOf()("message", message.toWellFormed()) as string).slice(0, limits.warningLength).toWellFormed(),
   ...(status === undefined ? {} : { status })
 })
 

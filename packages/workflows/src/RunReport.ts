@@ -286,32 +286,21 @@ export class StepReports {
     const reached = completed + open.size
     const [at = reached] = [...open].toSorted((left, right) => left - right)
     const isUnderWay = state.status === "running" && state.wait?.kind !== "hold"
+    const failure = state.wait?.kind === "retry" ? state.error : null
+    const lastError = failure && {
+      ...failure,
+      message: this.#masked(failure.message).slice(0, limits.warningLength).toWellFormed()
+    }
     const elements = Array.from({ length: count }, (_, index): ElementExecution => {
       const note = notes.get(index)
-      if (note !== undefined) return this.#element(index, note.error === null ? "succeeded" : "failed", note)
+      if (note !== undefined) return element(index, note.error === null ? "succeeded" : "failed", note)
       if (isUnderWay && index === at) {
-        const error = state.wait?.kind === "retry" ? state.error : null
-        return this.#element(index, "running", { attempts: state.attempt, error })
+        return element(index, "running", { attempts: state.attempt, error: lastError })
       }
-      if (index < reached && !open.has(index)) return this.#element(index, "succeeded", { attempts: 1, error: null })
-      return this.#element(index, hasEnded(state) ? "skipped" : "pending", { attempts: 0, error: null })
+      if (index < reached && !open.has(index)) return element(index, "succeeded", { attempts: 1, error: null })
+      return element(index, hasEnded(state) ? "skipped" : "pending", { attempts: 0, error: null })
     })
     return { count, completed, failed, elements }
-  }
-
-  #element(
-    index: number,
-    status: ElementExecution["status"],
-    { attempts, error }: Omit<ElementNote, "index">
-  ): ElementExecution {
-    return {
-      index,
-      status,
-      attempt_count: attempts,
-      response_status: error?.status ?? null,
-      error_code: error?.code ?? null,
-      error_message: error === null ? null : this.#masked(error.message).slice(0, limits.warningLength)
-    }
   }
 
   #execution(index: number, previews: ReturnType<PreviewsOf>, held: boolean, room: { left: number }): StepExecution {
@@ -383,6 +372,20 @@ const takeStep = (known: Known, state: StoredStep, part: number, at: number): vo
 }
 
 const newList = (): Pick<Known, "notes" | "open"> => ({ notes: new Map(), open: new Set() })
+
+/** The messages of notes have been masked. */
+const element = (
+  index: number,
+  status: ElementExecution["status"],
+  { attempts, error }: Omit<ElementNote, "index">
+): ElementExecution => ({
+  index,
+  status,
+  attempt_count: attempts,
+  response_status: error?.status ?? null,
+  error_code: error?.code ?? null,
+  error_message: error?.message ?? null
+})
 
 const failedElements = (notes: Known["notes"]): number => {
   let failed = 0

@@ -90,6 +90,19 @@ describe("Run report", () => {
     expect(elements()).toEqual(["succeeded 1", "succeeded 1", "succeeded 1"])
   })
 
+  it("A note of a failed element has no part of a secret, also where its message is cut", () => {
+    const secret = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
+    const message = `${"x ".repeat(145)}${secret}${" y".repeat(100)}`
+    const play = new Reported(listed(), facts({ yes: true, all: [1] }), () => ({
+      kind: "failed",
+      error: { code: "BAD_RESPONSE", message }
+    })).run()
+    const [note] = play.at("each").iterations!.notes
+    expect(note!.error!.message).toHaveLength(300)
+    expect(note!.error!.message).not.toContain("sk_")
+    expect(play.report("each").iterations!.elements![0]!.error_message).toBe(note!.error!.message)
+  })
+
   it("A run report of a journal entry of an earlier version does not say which elements failed", () => {
     const reports = new StepReports("wfr_1", listed())
     const each = { status: "succeeded", attempt: 1, handled: true, iterations: { count: 3, completed: 3 } }

@@ -146,7 +146,7 @@ export const StepExecution = Schema.Struct({
       }),
       elements: Schema.NullOr(Schema.Array(ElementExecution)).annotate({
         description:
-          "Each element in the order of the list. Null: it is not known, or the lists of the run have more than 5,000 elements together"
+          "In the order of the list. Null: it is not known, or the lists before have the 5,000 elements that an answer shows"
       })
     })
   ),

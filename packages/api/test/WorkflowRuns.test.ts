@@ -514,6 +514,77 @@ layer(world, { excludeTestServices: true })("Workflow runs over HTTP", (it) => {
     })
   )
 
+  it.effect("Workflow run tells the elements of a list, and a retry of its step calls only those that failed", () =>
+    Effect.gen(function* () {
+      const destination = yield* createDestination
+      const config = { for_each: "{{trigger.body.lines}}", on_error: "continue" }
+      const workflow = yield* createWorkflow([send("each", destination.id, config)], [from(null, "each")])
+      const answer = (of: number) => ({ kind: "succeeded", output: { status: 200, of }, ports: ["out"] }) as const
+      const secret = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
+      coming.push(answer(0), failing(500, `HTTP 500 ${secret}`), answer(2))
+      const { run } = yield* receive(workflow, { lines: ["a", "b", "c"] })
+      yield* carryOut(workflow.id)
+      const path = `/workflows/${workflow.id}/runs/${run}`
+      const read = Effect.map(call("GET", path), ({ body }) => body)
+      const well = {
+        status: "succeeded",
+        attempt_count: 1,
+        response_status: null,
+        error_code: null,
+        error_message: null
+      }
+      const first = yield* read
+      expect(first).toMatchObject({
+        status: "succeeded",
+        outcome: "completed_with_errors",
+        retry: { retryable_step_ids: ["each"] }
+      })
+      expect(first.steps[0].iterations).toEqual({
+        count: 3,
+        completed: 3,
+        failed: 1,
+        elements: [
+          { index: 0, ...well },
+          {
+            index: 1,
+            status: "failed",
+            attempt_count: 1,
+            response_status: 500,
+            error_code: "BAD_RESPONSE",
+            error_message: "HTTP 500 [REDACTED]"
+          },
+          { index: 2, ...well }
+        ]
+      })
+      const turn = (status: string) => call("PATCH", `/workflows/${workflow.id}`, { body: { status } })
+      yield* turn("paused")
+      const retry = call("POST", `${path}/retry`, { body: { step_id: "each" } })
+      expect(yield* retry).toMatchObject({ status: 202, body: { status: "queued" } })
+      expect((yield* read).steps[0]).toMatchObject({
+        status: "pending",
+        iterations: { completed: 2, failed: 0, elements: [well, { status: "pending", attempt_count: 0 }, well] }
+      })
+      // One answer is enough: the elements that succeeded are not called again.
+      coming.push(answer(1))
+      yield* turn("active")
+      yield* carryOut(workflow.id)
+      expect(coming).toHaveLength(0)
+      expect((yield* call("GET", `${path}?include_previews=true`)).body).toMatchObject({
+        outcome: "completed",
+        attempt_count: 2,
+        retry: { count: 1, retryable_step_ids: [] },
+        steps: [
+          {
+            status: "succeeded",
+            iterations: { count: 3, completed: 3, failed: 0, elements: [well, well, well] },
+            output_preview: { preview: { items: [{ of: 0 }, { of: 1 }, { of: 2 }], count: 3 } }
+          }
+        ]
+      })
+      expect(yield* retry).toMatchObject({ status: 409, body: { code: "STEP_NOT_RETRYABLE" } })
+    })
+  )
+
   it.effect("Workflow runs can be cleared after they have ended", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

@@ -183,7 +183,15 @@ layer(server, { excludeTestServices: true })("Workflow tests", (it) => {
       const alone = yield* test({})
       expect(told(alone)).toEqual([["second", "succeeded", true]])
       expect(alone.body.steps[0]).toMatchObject({
-        iterations: { count: 2 },
+        iterations: {
+          count: 2,
+          completed: 2,
+          failed: 0,
+          elements: [
+            { index: 0, status: "succeeded", attempt_count: 1 },
+            { index: 1, status: "succeeded", attempt_count: 1 }
+          ]
+        },
         input_preview: { preview: { body: "none b" } }
       })
       expect(alone.body).toMatchObject({ steps_count: 1, succeeded_steps: 1, status: "succeeded" })

@@ -88,6 +88,19 @@ const StepAttempt = Schema.Struct({
 }).annotate({ identifier: "StepAttempt" })
 export type StepAttempt = typeof StepAttempt.Type
 
+/** An element of the list that a step runs for. */
+const ElementExecution = Schema.Struct({
+  index: count,
+  status: Schema.Literals(["pending", "running", "succeeded", "failed", "skipped"]).annotate({
+    description: "`skipped`: the step ended before the element began"
+  }),
+  attempt_count: count,
+  response_status: countOrNull.annotate({ description: "Of a failure" }),
+  error_code: textOrNull,
+  error_message: textOrNull.annotate({ description: "Up to 300 characters" })
+}).annotate({ identifier: "ElementExecution" })
+export type ElementExecution = typeof ElementExecution.Type
+
 const compact = {
   id: Schema.String,
   step_id: Schema.String,
@@ -140,7 +153,19 @@ export const StepExecution = Schema.Struct({
       message: Schema.optionalKey(Schema.String)
     })
   ),
-  iterations: Schema.NullOr(Schema.Struct({ count, completed: count })),
+  iterations: Schema.NullOr(
+    Schema.Struct({
+      count,
+      completed: count,
+      failed: count.annotate({
+        description: "Failed elements. A retry of the step calls only these again, and those that never began"
+      }),
+      elements: Schema.NullOr(Schema.Array(ElementExecution)).annotate({
+        description:
+          "In the order of the list. Null: it is not known, or the lists before have the 5,000 elements that an answer shows"
+      })
+    })
+  ),
   resource: Schema.NullOr(Schema.Struct({ type: Schema.String, id: Schema.String })),
   queued_at: timeOrNull,
   duration_ms: durationOrNull,

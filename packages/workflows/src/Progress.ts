@@ -1,7 +1,7 @@
 import { readJson } from "@tidegate/json/JsonText"
 import type { Json } from "@tidegate/model/Rule"
 import { runToEnd } from "@tidegate/runtime/Resumable"
-import { type EdgeState, queuedRun, type RunState, type StepState, untouched } from "./Run.ts"
+import { type EdgeState, type ElementNote, queuedRun, type RunState, type StepState, untouched } from "./Run.ts"
 import { withoutAnswer } from "./StepAnswer.ts"
 import type { Resumable, StepAnswer } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"
@@ -26,9 +26,18 @@ export interface Progress {
 
 /** A step without its output, so that readers who only show it need not read outputs. */
 export type StoredStep = Omit<StepState, "output" | "iterations"> & {
-  readonly iterations: { readonly count: number; readonly completed: number } | null
+  readonly iterations: StoredIterations | null
   /** The status of the response that its output, or its error, is about. */
   readonly responseStatus: number | null
+}
+
+/** A list's progress: how many elements ended, and what is new since the last journal entry. */
+export interface StoredIterations {
+  readonly count: number
+  readonly completed: number
+  /** The elements that have to be called again: they do not count as ended any more. */
+  readonly open?: ReadonlyArray<number>
+  readonly notes?: ReadonlyArray<ElementNote>
 }
 
 const { output: _output, ...notBegun } = untouched
@@ -51,20 +60,46 @@ export const progressIn = (text: string): Partial<Progress> => {
 const isPlain = (value: unknown, member: keyof StoredStep): boolean =>
   value === plain[member] || (Array.isArray(value) && value.length === 0)
 
-const storedOf = (step: StepState): Partial<StoredStep> => {
+const storedOf = (was: StepState, step: StepState): Partial<StoredStep> => {
   const stored: Record<string, unknown> = {}
   for (const member of members) {
-    const value = storedMember(step, member)
+    const value = storedMember(was, step, member)
     if (!isPlain(value, member)) stored[member] = value
   }
   return stored
 }
 
-const storedMember = (step: StepState, member: keyof StoredStep): unknown => {
+const storedMember = (was: StepState, step: StepState, member: keyof StoredStep): unknown => {
   if (member === "responseStatus") return statusOf(step)
   if (member === "error") return step.error === null ? null : withoutAnswer(step.error)
   if (member !== "iterations" || step.iterations === null) return step[member]
-  return { count: step.iterations.count, completed: step.iterations.items.length }
+  const { count, items, notes } = step.iterations
+  const known = knownItems(was, step)
+  const before = new Set(was.iterations?.notes)
+  const forgotten = new Set(before.values().map(({ index }) => index))
+  for (const { index } of notes) forgotten.delete(index)
+  const open: Array<number> = []
+  let completed = 0
+  for (let i = 0; i < items.length; i++) {
+    if (items[i] !== undefined) completed++
+    else if (i >= known.length || known[i] !== undefined || forgotten.has(i)) open.push(i)
+  }
+  const added = notes.filter((note) => !before.has(note))
+  return {
+    count,
+    completed,
+    ...(open.length === 0 ? {} : { open }),
+    ...(added.length === 0 ? {} : { notes: added })
+  }
+}
+
+/** The outputs of a list's elements that earlier journal entries have; none for a step that runs its list again from the start. */
+const knownItems = (was: StepState, { iterations }: Pick<StepState, "iterations">): ReadonlyArray<Json | undefined> => {
+  if (iterations === null || was.iterations === null) return []
+  const { items } = iterations
+  const isSame = (item: Json | undefined, i: number): boolean =>
+    item === items[i] || item === undefined || items[i] === undefined
+  return was.iterations.items.every(isSame) ? was.iterations.items : []
 }
 
 interface Output {
@@ -72,7 +107,10 @@ interface Output {
   readonly output?: Json
   /** For a step that runs for a list: the outputs since, and how many there were before. */
   readonly after?: number
+  /** Null in the place of an element that is open. */
   readonly items?: ReadonlyArray<Json>
+  /** The outputs of elements that were open. */
+  readonly filled?: ReadonlyArray<readonly [index: number, output: Json]>
   /** The answer in its error when it has changed; null: there is none any more. */
   readonly answer?: StepAnswer | null
 }
@@ -87,7 +125,7 @@ export const partOf = (before: RunState, after: RunState): Part => {
     const step = after.steps[i]!
     const was = before.steps[i]!
     if (step === was) continue
-    steps[i] = storedOf(step)
+    steps[i] = storedOf(was, step)
     const given = outputOf(was, step)
     if (given === null) continue
     outputs[i] = given
@@ -127,18 +165,19 @@ export function* outputsIn(lines: string | null): Resumable<Part["outputs"]> {
 
 const outputOf = (was: StepState, { error, iterations, output }: StepState): Output | null => {
   const isNew = output !== was.output
+  const known = knownItems(was, { iterations })
+  const all = iterations?.items ?? []
+  const items = all.slice(known.length).map((item) => item ?? null)
+  const filled: Array<readonly [number, Json]> = []
+  for (let i = 0; i < known.length; i++) if (known[i] === undefined && all[i] !== undefined) filled.push([i, all[i]!])
   // A step that runs again starts its list again.
-  const before = was.iterations ?? { items: [] }
-  const known = iterations === null ? 0 : Math.min(before.items.length, iterations.items.length)
-  const isGoingOn = iterations !== null && iterations.items.slice(0, known).every((item, i) => item === before.items[i])
-  const after = isGoingOn ? known : 0
-  const items = iterations === null ? [] : iterations.items.slice(after)
-  const isListed = items.length > 0 || (iterations !== null && after < before.items.length)
+  const isListed = items.length > 0 || (iterations !== null && known.length < (was.iterations?.items.length ?? 0))
   const answer = error === null || error.response === was.error?.response ? undefined : (error.response ?? null)
-  if (!isNew && !isListed && answer === undefined) return null
+  if (!isNew && !isListed && filled.length === 0 && answer === undefined) return null
   return {
     ...(isNew ? { output } : {}),
-    ...(isListed ? { after, items } : {}),
+    ...(isListed ? { after: known.length, items } : {}),
+    ...(filled.length === 0 ? {} : { filled }),
     ...(answer === undefined ? {} : { answer })
   }
 }
@@ -167,19 +206,29 @@ export function* folding(
       const { iterations, responseStatus: _, ...rest } = wholeStep(stored)
       const was = steps[i]!
       const given = outputs?.[at] ?? {}
-      const { after = was.iterations?.items.length ?? 0, items = [], output = was.output } = given
-      const { answer = was.error?.response ?? null } = given
-      const kept = (was.iterations?.items ?? []).slice(0, after)
+      const { answer = was.error?.response ?? null, output = was.output } = given
       steps[i] = {
         ...rest,
         error: rest.error === null || answer === null ? rest.error : { ...rest.error, response: answer },
         output: rest.status === "pending" ? null : output,
-        iterations: iterations === null ? null : { count: iterations.count, items: [...kept, ...items] }
+        iterations: iterations === null ? null : foldedList(was, iterations, given)
       }
     }
   }
   const { held, finishedAt, outcome, startedAt, status, stopped } = run
   return { status, outcome, held, stopped, steps, edges, startedAt, finishedAt }
+}
+
+const foldedList = (
+  { iterations: was }: StepState,
+  { count, notes = [], open = [] }: StoredIterations,
+  { after = was?.items.length ?? 0, filled = [], items: added = [] }: Output
+): StepState["iterations"] => {
+  const items: Array<Json | undefined> = [...(was?.items ?? []).slice(0, after), ...added]
+  for (const [index, output] of filled) items[index] = output
+  for (const index of open) items[index] = undefined
+  const kept = (was?.notes ?? []).filter(({ index }) => !open.includes(index))
+  return { count, items, notes: [...kept, ...notes] }
 }
 
 /** The same as `folding`, in one go. */

@@ -1,6 +1,7 @@
 import type { Json } from "@tidegate/model/Rule"
 import { runToEnd } from "@tidegate/runtime/Resumable"
 import { define } from "@tidegate/interpolation/Mapping"
+import { shownOf } from "@tidegate/redaction/Redaction"
 import { limits } from "./Limits.ts"
 import { answerSize, withoutAnswer } from "./StepAnswer.ts"
 import type { Context, Resumable, StepError, Warning } from "./StepKind.ts"
@@ -31,8 +32,24 @@ export interface Wait {
 
 export interface Iterations {
   readonly count: number
-  /** The outputs of the elements that ended, in order; null for one that failed and was passed over. */
-  readonly items: ReadonlyArray<Json>
+  /**
+   * The outputs of the elements that ended, in order; null for one that failed and was passed over, and undefined for one that a
+   * retry of the step calls again.
+   */
+  readonly items: ReadonlyArray<Json | undefined>
+  /** What is known of elements beside their outputs; one without a note succeeded with its first attempt. */
+  readonly notes: ReadonlyArray<ElementNote>
+}
+
+/** The end of an element that failed, had several attempts, or was called again by a retry of its step. */
+export interface ElementNote {
+  readonly index: number
+  readonly attempts: number
+  /**
+   * Null: it succeeded. Its message is shortened, because a list has many elements. What looks like a secret is masked before it is
+   * shortened: a part of a secret would not be recognised, and an answer with thousands of elements masks nothing.
+   */
+  readonly error: Pick<StepError, "code" | "message" | "status"> | null
 }
 
 export interface StepState {
@@ -150,6 +167,32 @@ export const untouched: StepState = {
   finishedAt: null
 }
 
+/** The element of its list that a step is at: the first that has not ended. Null: it has no list, or none that is known yet. */
+export const elementOf = ({ iterations }: Pick<StepState, "iterations">): number | null => {
+  if (iterations === null) return null
+  const open = iterations.items.indexOf(undefined)
+  return open < 0 ? iterations.items.length : open
+}
+
+/** Whether a retry of the step has something to do: it failed, or elements of its list failed and were passed over. */
+export const isRetryable = ({ iterations, status }: StepState): boolean =>
+  status === "failed" || (status === "succeeded" && iterations !== null && iterations.notes.some(hasFailed))
+
+const hasFailed = ({ error }: ElementNote): boolean => error !== null
+
+/**
+ * A step before its retry: elements of its list that succeeded keep their outputs, and the others begin again. It is as if it had
+ * not begun when it has no such list.
+ */
+const reopened = ({ iterations, size }: StepState): StepState => {
+  if (iterations === null) return untouched
+  const items = [...iterations.items]
+  for (const { error, index } of iterations.notes) if (error !== null) items[index] = undefined
+  const notes = iterations.notes.filter((note) => !hasFailed(note))
+  const again = { count: iterations.count, items, notes }
+  return elementOf({ iterations: again })! < again.count ? { ...untouched, size, iterations: again } : untouched
+}
+
 /** A run that has not begun. */
 export const queuedRun = ({ plan, planEdges }: Workflow, held = false): RunState => ({
   status: "queued",
@@ -198,6 +241,12 @@ export const contextOf = (
   return { ...facts, steps: read }
 }
 
+const shortened = ({ code, message, status }: StepError): ElementNote["error"] => ({
+  code,
+  message: (shownOf()("message", message.toWellFormed()) as string).slice(0, limits.warningLength).toWellFormed(),
+  ...(status === undefined ? {} : { status })
+})
+
 /** The processing of one occurrence. */
 class Turn {
   private readonly workflow: Workflow
@@ -238,9 +287,9 @@ class Turn {
       case "retried":
         return this.retry(occurrence.step)
       case "recovered":
-        for (const [step, { attempt, iterations, status, wait }] of this.steps.entries()) {
-          if (status !== "running" || wait !== null) continue
-          this.starts.push({ step, attempt, iteration: iterations?.items.length ?? null })
+        for (const [step, state] of this.steps.entries()) {
+          if (state.status !== "running" || state.wait !== null) continue
+          this.starts.push({ step, attempt: state.attempt, iteration: elementOf(state) })
         }
         return
       case "due":
@@ -256,8 +305,7 @@ class Turn {
           wait: { kind: "delay", until: occurrence.until, output: occurrence.output }
         })
     }
-    const iteration = step.iterations?.items.length ?? null
-    if (occurrence.attempt !== step.attempt || occurrence.iteration !== iteration) return
+    if (occurrence.attempt !== step.attempt || occurrence.iteration !== elementOf(step)) return
     const { warnings = step.warnings } = occurrence
     if (warnings.length + step.warnings.length > 0) this.set(occurrence.step, { warnings })
     if (occurrence.type === "succeeded") {
@@ -307,7 +355,7 @@ class Turn {
 
   private expand(index: number, step: StepState, count: number): void {
     if (this.planned(index).forEach === null || step.iterations !== null) return
-    this.set(index, { iterations: { count, items: [] } })
+    this.set(index, { iterations: { count, items: [], notes: [] } })
     this.iterate(index)
   }
 
@@ -315,13 +363,13 @@ class Turn {
   private iterate(index: number): void {
     const { iterations } = this.steps[index]!
     const { count, items } = iterations!
-    if (items.length < count) {
+    if (elementOf({ iterations })! < count) {
       const { held, stopped } = this.state
       // In a disabled or deleted workflow no further element is started.
       if (stopped !== null && stopped.step === null) return this.failed(index, stopped.error)
       return held ? this.set(index, { wait: { kind: "hold", until: this.now } }) : this.start(index, 1)
     }
-    this.succeeded(index, { items: [...items], count }, ["out"])
+    this.succeeded(index, { items: items as ReadonlyArray<Json>, count }, ["out"])
   }
 
   private succeed(index: number, output: Json, ports: ReadonlyArray<string>, given: number): void {
@@ -339,8 +387,22 @@ class Turn {
     // The error of an earlier attempt belongs to that attempt.
     this.set(index, { size, ...(handled ? {} : { error: null }) })
     if (iterations === null) return this.succeeded(index, output, ports)
-    this.set(index, { iterations: { ...iterations, items: [...iterations.items, output] } })
+    this.endElement(index, output, null)
     this.iterate(index)
+  }
+
+  /** The end of the element that a list step is at. `output`: undefined when the step ends with it. */
+  private endElement(index: number, output: Json | undefined, failure: StepError | null): void {
+    const { attempt, iterations } = this.steps[index]!
+    if (iterations === null) return
+    const at = elementOf({ iterations })!
+    const isPlain = failure === null && attempt === 1 && at === iterations.items.length
+    const items = [...iterations.items]
+    if (output !== undefined) items[at] = output
+    const note: ElementNote = { index: at, attempts: attempt, error: failure === null ? null : shortened(failure) }
+    this.set(index, {
+      iterations: { ...iterations, items, notes: isPlain ? iterations.notes : [...iterations.notes, note] }
+    })
   }
 
   private succeeded(index: number, output: Json, ports: ReadonlyArray<string>): void {
@@ -355,9 +417,11 @@ class Turn {
     const wait = this.state.stopped === null ? retry.waitAfter(attempt, error, random) : null
     if (wait !== null) return this.set(index, { wait: { kind: "retry", until: this.now + wait } })
     if (iterations !== null && onError === "continue") {
-      this.set(index, { handled: true, iterations: { ...iterations, items: [...iterations.items, null] } })
+      this.set(index, { handled: true })
+      this.endElement(index, null, error)
       return this.iterate(index)
     }
+    this.endElement(index, undefined, error)
     this.failed(index, error)
   }
 
@@ -397,8 +461,10 @@ class Turn {
     this.run({ stopped: { error: withoutAnswer(error), step } })
     for (const [index, { error: last, status, wait }] of this.steps.entries()) {
       if (status !== "running" || wait === null) continue
-      if (wait.kind === "retry" && last !== null) this.failed(index, last)
-      else if (step === null || wait.kind === "hold") this.failed(index, error)
+      if (wait.kind === "retry" && last !== null) {
+        this.endElement(index, undefined, last)
+        this.failed(index, last)
+      } else if (step === null || wait.kind === "hold") this.failed(index, error)
       else {
         this.set(index, { status: "skipped", skipReason: "run_stopped", wait: null, finishedAt: this.now })
         this.leave(index)
@@ -407,7 +473,8 @@ class Turn {
   }
 
   private retry(index: number): void {
-    if (this.state.finishedAt === null || this.steps[index]?.status !== "failed") return
+    const asked = this.steps[index]
+    if (this.state.finishedAt === null || asked === undefined || !isRetryable(asked)) return
     const again = ({ ancestors, index: other }: PlannedStep): boolean =>
       other === index || ancestors.has(index) || this.steps[other]!.skipReason === "run_stopped"
     // Steps that never ran because the run was stopped run now, with everything that follows from them.
@@ -415,7 +482,7 @@ class Turn {
     for (const step of this.workflow.plan) {
       if (again(step) || [...step.ancestors].some((ancestor) => reset.has(ancestor))) reset.add(step.index)
     }
-    for (const step of reset) this.set(step, untouched)
+    for (const step of reset) this.set(step, step === index ? reopened(asked) : untouched)
     for (const [i, { source }] of this.workflow.planEdges.entries()) {
       if (source === null) continue
       if (reset.has(source)) this.edges[i] = "open"
@@ -497,7 +564,7 @@ class Turn {
 
   private start(step: number, attempt: number): void {
     this.set(step, { attempt })
-    this.starts.push({ step, attempt, iteration: this.steps[step]!.iterations?.items.length ?? null })
+    this.starts.push({ step, attempt, iteration: elementOf(this.steps[step]!) })
   }
 
   private finish(): void {

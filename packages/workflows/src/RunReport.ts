@@ -1,5 +1,6 @@
 import { derivedId, idTime, prefixes } from "@tidegate/model/Ids"
 import type {
+  ElementExecution,
   PayloadPreview,
   RunStatus,
   RunTrigger,
@@ -15,7 +16,7 @@ import type { Edge, Step } from "./Definition.ts"
 import { sorted } from "./Graph.ts"
 import { limits } from "./Limits.ts"
 import { progressIn, type StoredStep, wholeStep } from "./Progress.ts"
-import type { EdgeState, RunState } from "./Run.ts"
+import type { EdgeState, ElementNote, RunState } from "./Run.ts"
 import { defaultRetries } from "./Settings.ts"
 import type { StepAnswer, StepError } from "./StepKind.ts"
 
@@ -131,7 +132,13 @@ interface Known {
   /** The journal entries in which it began to run, and ended. */
   begunIn: number | null
   endedIn: number | null
+  /** Of the elements of its list: what is known beside their number, and which are to be called again. */
+  notes: Map<number, ElementNote>
+  open: Set<number>
 }
+
+/** Elements of lists shown in one answer: those of ten full lists. */
+const maxElements = 5_000
 
 /** Attempts shown for one step. */
 const maxAttempts = 50
@@ -163,17 +170,28 @@ export class StepReports {
   /** When they reached their status (Unix ms). */
   readonly #settledAt: Array<number> = []
   readonly #masked = masked()
+  /** Whether the run was stopped from outside: then no element of a list has to have failed where a list ended. */
+  #isCancelled = false
 
   /** `outline`: that of the version that ran. */
   constructor(runId: string, { edges, steps }: Outline) {
     this.#runId = runId
     this.#steps = sorted(steps, edges)
     this.#edges = edges
-    this.#known = this.#steps.map(() => ({ state: null, attempts: [], since: 0, begunIn: null, endedIn: null }))
+    this.#known = this.#steps.map(() => ({
+      state: null,
+      attempts: [],
+      since: 0,
+      begunIn: null,
+      endedIn: null,
+      ...newList()
+    }))
   }
 
   take({ at, part, steps }: ReportedPart): void {
     const progress = progressIn(steps)
+    const stopped = progress.run?.stopped ?? null
+    this.#isCancelled = stopped !== null && stopped.step === null
     for (const [edge, state] of Object.entries(progress.edges ?? {})) {
       this.#edgeStates[Number(edge)] = state
       this.#settledAt[Number(edge)] = at
@@ -198,12 +216,15 @@ export class StepReports {
 
   /** `previewsOf`: the previews of a step's input and output, by its position. `held`: no step of the run may begin now. */
   executions(previewsOf: PreviewsOf = () => null, held = false): ReadonlyArray<StepExecution> {
-    return this.#inOrder().map((index) => this.#execution(index, previewsOf(index), held))
+    const room = { left: maxElements }
+    return this.#inOrder().map((index) => this.#execution(index, previewsOf(index), held, room))
   }
 
-  /** The failed steps. */
+  /** The steps that failed, and those with failed elements of their list: they can be retried. */
   failed(): ReadonlyArray<string> {
-    return this.#steps.flatMap(({ id }, index) => (this.#known[index]!.state?.status === "failed" ? [id] : []))
+    const isFailed = ({ notes, state }: Known): boolean =>
+      state?.status === "failed" || (state?.status === "succeeded" && failedElements(notes) > 0)
+    return this.#steps.flatMap(({ id }, index) => (isFailed(this.#known[index]!) ? [id] : []))
   }
 
   /** Those that ran, in the order in which they are started; then the others in the order of the graph. */
@@ -276,7 +297,36 @@ export class StepReports {
     return { code, message, status, response: answers.get(last) ?? null }
   }
 
-  #execution(index: number, previews: ReturnType<PreviewsOf>, held: boolean): StepExecution {
+  /** A step's progress in its list. `room`: the elements that the answer can still show. */
+  #iterations({ notes, open, state }: Known, room: { left: number }): StepExecution["iterations"] {
+    if (state === null || state.iterations === null) return null
+    const { completed, count } = state.iterations
+    const failed = failedElements(notes)
+    // Journal entries of earlier versions do not tell which elements failed.
+    const isUntold = notes.size === 0 && (state.handled || (state.status === "failed" && !this.#isCancelled))
+    if (isUntold || room.left < count) return { count, completed, failed, elements: null }
+    room.left -= count
+    const reached = completed + open.size
+    const [at = reached] = [...open].toSorted((left, right) => left - right)
+    const isUnderWay = state.status === "running" && state.wait?.kind !== "hold"
+    const failure = state.wait?.kind === "retry" ? state.error : null
+    const lastError = failure && {
+      ...failure,
+      message: this.#masked(failure.message).slice(0, limits.warningLength).toWellFormed()
+    }
+    const elements = Array.from({ length: count }, (_, index): ElementExecution => {
+      const note = notes.get(index)
+      if (note !== undefined) return element(index, note.error === null ? "succeeded" : "failed", note)
+      if (isUnderWay && index === at) {
+        return element(index, "running", { attempts: state.attempt, error: lastError })
+      }
+      if (index < reached && !open.has(index)) return element(index, "succeeded", { attempts: 1, error: null })
+      return element(index, hasEnded(state) ? "skipped" : "pending", { attempts: 0, error: null })
+    })
+    return { count, completed, failed, elements }
+  }
+
+  #execution(index: number, previews: ReturnType<PreviewsOf>, held: boolean, room: { left: number }): StepExecution {
     const { config, resource_id } = this.#steps[index]!
     const known = this.#known[index]!
     const state = known.state
@@ -296,8 +346,7 @@ export class StepReports {
       warnings: (state?.warnings ?? []).map((warning) =>
         warning.message === undefined ? warning : Object.assign({}, warning, { message: this.#masked(warning.message) })
       ),
-      iterations:
-        state?.iterations == null ? null : { count: state.iterations.count, completed: state.iterations.completed },
+      iterations: this.#iterations(known, room),
       resource: resource_id === null || of === undefined ? null : { type: of, id: resource_id },
       queued_at: summary.started_at,
       duration_ms: lasted(state?.startedAt ?? null, state?.finishedAt ?? null),
@@ -328,6 +377,7 @@ const takeStep = (known: Known, state: StoredStep, part: number, at: number): vo
   }
   const isFirst = isAgain || known.state?.startedAt == null
   known.state = state
+  takeElements(known, state)
   known.endedIn = hasEnded(state) ? part : null
   if (state.attempt === 0) return
   known.begunIn ??= part
@@ -344,6 +394,41 @@ const takeStep = (known: Known, state: StoredStep, part: number, at: number): vo
   else if (state.status === "succeeded" || state.status === "failed") {
     const error = state.status === "failed" ? state.error : null
     current.finished = { at: state.finishedAt ?? at, part, status: state.status, error }
+  }
+}
+
+const newList = (): Pick<Known, "notes" | "open"> => ({ notes: new Map(), open: new Set() })
+
+/** The messages of notes have been masked. */
+const element = (
+  index: number,
+  status: ElementExecution["status"],
+  { attempts, error }: Omit<ElementNote, "index">
+): ElementExecution => ({
+  index,
+  status,
+  attempt_count: attempts,
+  response_status: error?.status ?? null,
+  error_code: error?.code ?? null,
+  error_message: error?.message ?? null
+})
+
+const failedElements = (notes: Known["notes"]): number => {
+  let failed = 0
+  for (const { error } of notes.values()) if (error !== null) failed++
+  return failed
+}
+
+/** Applies a journal entry to the elements of a step's list. */
+const takeElements = (known: Known, { iterations }: StoredStep): void => {
+  if (iterations === null) return void Object.assign(known, newList())
+  for (const index of iterations.open ?? []) {
+    known.open.add(index)
+    known.notes.delete(index)
+  }
+  for (const note of iterations.notes ?? []) {
+    known.notes.set(note.index, note)
+    known.open.delete(note.index)
   }
 }
 

@@ -2,7 +2,7 @@ import type { Json } from "@tidegate/model/Rule"
 import { describe, expect, it } from "vitest"
 import { advance } from "../src/Advance.ts"
 import { type Part, partOf, stateOf } from "../src/Progress.ts"
-import { type Occurrence, queuedRun, type RunState } from "../src/Run.ts"
+import { isRetryable, type Occurrence, queuedRun, type RunState } from "../src/Run.ts"
 import { SecretTexts } from "../src/SecretTexts.ts"
 import type { Outcome } from "../src/StepKind.ts"
 import type { Workflow } from "../src/Workflow.ts"
@@ -66,6 +66,76 @@ describe("Journal entries of a run", () => {
     const failed = play.state.steps.findIndex(({ status }) => status === "failed")
     if (failed >= 0) play.tell({ type: "retried", step: failed }).run()
     expect(play.state.finishedAt).not.toBeNull()
+    // A list that passed over failed elements is retried as well.
+    for (let beginnings = 0; beginnings < 3; beginnings++) {
+      const step = play.state.steps.findIndex(isRetryable)
+      if (step >= 0) play.tell({ type: "retried", step }).run()
+      expect(play.state.finishedAt).not.toBeNull()
+      const whole = JSON.parse(JSON.stringify(partOf(queuedRun(play.workflow), play.state))) as Part
+      expect(stateOf(play.workflow, [whole])).toEqual(play.state)
+    }
+  })
+
+  it("A journal entry carries a list whose failed items are being called again", () => {
+    const workflow = compiled(
+      [call("each", { for_each: "{{trigger.body}}", on_error: "continue" })],
+      [edge("", "each")]
+    )
+    const failing = new Set([0, 2, 3])
+    const play = new Stored(workflow, facts([0, 1, 2, 3]), ({ start }) =>
+      failing.has(start.iteration!) ? fails() : done({ n: start.iteration })
+    ).run()
+    failing.clear()
+    play.tell({ type: "retried", step: 0 }).tell({ type: "begun" })
+    expect(play.at("each").iterations?.items).toEqual([undefined, { n: 1 }, undefined, undefined])
+    play.step()
+    const whole = JSON.parse(JSON.stringify(partOf(queuedRun(workflow), play.state))) as Part
+    expect(stateOf(workflow, [whole])).toEqual(play.state)
+    play.finish()
+    expect(play.at("each").output).toEqual({ items: [0, 1, 2, 3].map((n) => ({ n })), count: 4 })
+  })
+
+  it("Journal entries store each failed item of a list, and each item that is called again, once", () => {
+    const workflow = compiled(
+      [call("each", { for_each: "{{trigger.body}}", on_error: "continue" })],
+      [edge("", "each")]
+    )
+    let fail = true
+    const body = Array.from({ length: 500 }, (_, i) => i)
+    const play = new Play(workflow, facts(body), () => (fail ? fails() : done("x".repeat(100))))
+    let written = 0
+    let before = play.state
+    const noting = (occurrence: Occurrence): void => {
+      play.tell(occurrence)
+      written += JSON.stringify(partOf(before, play.state)).length
+      before = play.state
+    }
+    const all = (): void => {
+      noting({ type: "begun" })
+      while (play.step()) {
+        written += JSON.stringify(partOf(before, play.state)).length
+        before = play.state
+      }
+    }
+    all()
+    fail = false
+    noting({ type: "retried", step: 0 })
+    all()
+    expect(play.at("each").iterations?.items).toHaveLength(500)
+    expect(play.state.outcome).toBe("completed")
+    // About 500 bytes for each of the 1,000 calls, and the list of the opened elements once.
+    expect(written).toBeLessThan(1_000 * 800)
+  })
+
+  it("A list whose items succeed at once is stored as by earlier versions", () => {
+    const workflow = compiled([call("each", { for_each: "{{trigger.body}}" })], [edge("", "each")])
+    const play = new Stored(workflow, facts([1, 2]), () => done("a")).run()
+    expect(play.parts.map(({ progress }) => progress.steps[0]?.iterations)).toEqual([
+      undefined,
+      { count: 2, completed: 0 },
+      { count: 2, completed: 1 },
+      { count: 2, completed: 2 }
+    ])
   })
 
   it("The answer of a refused call is kept as long as outputs, not as long as the record", () => {

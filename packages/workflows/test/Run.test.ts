@@ -424,6 +424,46 @@ describe("List step", () => {
     expect(goes.state.outcome).toBe("completed_with_errors")
   })
 
+  it("A retried list step sends only its failed items again, and those that never began", () => {
+    for (const on_error of ["fail", "continue", "branch"]) {
+      const failing = new Set([1, 3])
+      const workflow = compiled(
+        [
+          call("each", { for_each: "{{trigger.body}}", on_error }, { n: "{{item}}" }),
+          echo("next", { all: "{{steps.each.output.items}}" })
+        ],
+        [edge("", "each"), edge("each", "next", on_error === "branch" ? { source_port: "error" } : {})]
+      )
+      const play = new Play(workflow, facts([0, 1, 2, 3, 4]), ({ start }) =>
+        failing.has(start.iteration!) ? fails() : done(`${start.iteration}`)
+      ).run()
+      const first = on_error === "continue" ? [0, 1, 2, 3, 4] : [0, 1]
+      expect(play.begun.filter((one) => one.startsWith("each["))).toEqual(first.map((n) => `each[${n}]/1`))
+      failing.clear()
+      const before = play.begun.length
+      play.tell({ type: "retried", step: 0 }).run()
+      const again = on_error === "continue" ? [1, 3] : [1, 2, 3, 4]
+      expect(play.begun.slice(before)).toEqual([
+        ...again.map((n) => `each[${n}]/1`),
+        ...(on_error === "branch" ? [] : ["next/1"])
+      ])
+      expect(play.at("each").output).toEqual({ items: ["0", "1", "2", "3", "4"], count: 5 })
+      expect(play.state.outcome).toBe("completed")
+    }
+  })
+
+  it("A list step whose items all succeeded cannot be retried, and one whose list was not known begins anew", () => {
+    const whole = new Play(each({ on_error: "continue" }), lines(5, 6)).run()
+    const ended = whole.state
+    expect(whole.tell({ type: "retried", step: 0 }).state).toBe(ended)
+    const unknown = new Play(
+      compiled([call("each", { for_each: "{{trigger.body}}" })], [edge("", "each")]),
+      facts("no list")
+    ).run()
+    expect(unknown.at("each").error?.code).toBe("FOR_EACH_NOT_ARRAY")
+    expect(unknown.tell({ type: "retried", step: 0 }).at("each")).toMatchObject({ status: "pending", iterations: null })
+  })
+
   it("A list step retries each item separately", () => {
     const workflow = each({ retry: { interval: 1_000, count: 1 } })
     const play = new Play(workflow, lines(5, 6), ({ start }) => (start.attempt === 1 ? fails() : done())).run()

@@ -46,12 +46,68 @@ describe("Run report", () => {
     const each = play.report("each")
     expect(each).toMatchObject({
       status: "succeeded",
-      iterations: { count: 3, completed: 3 },
+      iterations: { count: 3, completed: 3, failed: 1 },
       handled: true,
       attempt_count: 1,
       attempts: [{ number: 1, status: "succeeded" }],
       warnings: []
     })
+    const well = { status: "succeeded", attempt_count: 1, response_status: null, error_code: null, error_message: null }
+    const badly = { response_status: 500, error_code: "BAD_RESPONSE", error_message: "HTTP 500" }
+    expect(each.iterations?.elements).toEqual([
+      { index: 0, ...well },
+      { index: 1, ...well, ...badly, status: "failed" },
+      { index: 2, ...well }
+    ])
+    expect(play.reports.failed()).toEqual(["each"])
+  })
+
+  it("A run report tells each element of a list while it runs, after it failed, and while it is retried", () => {
+    const retry = { interval: 1_000, count: 1 }
+    const workflow = compiled([call("each", { for_each: "{{trigger.body}}", retry })], [edge("", "each")])
+    let fail = true
+    const play = new Reported(workflow, facts([0, 1, 2]), ({ start }) =>
+      start.iteration === 1 && fail ? fails() : done({})
+    ).tell({ type: "begun" })
+    const elements = () =>
+      play
+        .report("each")
+        .iterations?.elements?.map((one) => `${one.status} ${one.attempt_count} ${one.error_code ?? ""}`.trim())
+    play.step()
+    expect(elements()).toEqual(["running 1", "pending 0", "pending 0"])
+    play.step()
+    expect(elements()).toEqual(["succeeded 1", "running 1", "pending 0"])
+    play.step()
+    expect(elements()).toEqual(["succeeded 1", "running 1 BAD_RESPONSE", "pending 0"])
+    play.finish()
+    expect(elements()).toEqual(["succeeded 1", "failed 2 BAD_RESPONSE", "skipped 0"])
+    fail = false
+    play.tell({ type: "retried", step: 0 })
+    expect(elements()).toEqual(["succeeded 1", "pending 0", "pending 0"])
+    play.tell({ type: "begun" })
+    expect(elements()).toEqual(["succeeded 1", "running 1", "pending 0"])
+    play.finish()
+    expect(elements()).toEqual(["succeeded 1", "succeeded 1", "succeeded 1"])
+  })
+
+  it("A note of a failed element has no part of a secret, also where its message is cut", () => {
+    const secret = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
+    const message = `${"x ".repeat(145)}${secret}${" y".repeat(100)}`
+    const play = new Reported(listed(), facts({ yes: true, all: [1] }), () => ({
+      kind: "failed",
+      error: { code: "BAD_RESPONSE", message }
+    })).run()
+    const [note] = play.at("each").iterations!.notes
+    expect(note!.error!.message).toHaveLength(300)
+    expect(note!.error!.message).not.toContain("sk_")
+    expect(play.report("each").iterations!.elements![0]!.error_message).toBe(note!.error!.message)
+  })
+
+  it("A run report of a journal entry of an earlier version does not say which elements failed", () => {
+    const reports = new StepReports("wfr_1", listed())
+    const each = { status: "succeeded", attempt: 1, handled: true, iterations: { count: 3, completed: 3 } }
+    reports.take({ part: 1, at: 0, steps: JSON.stringify({ steps: { 1: each } }) })
+    expect(reports.executions()[1]!.iterations).toEqual({ count: 3, completed: 3, failed: 0, elements: null })
   })
 
   it("A run report lists skipped steps with their reason after the executed ones", () => {

@@ -93,10 +93,22 @@ export const workflows: Section = {
     ],
     StepAttempt: [of("*", tried), of("error_message response", answered)],
     StepAnswer: [of("*", answered)],
+    ElementExecution: [
+      of(
+        "*",
+        reports("A run report tells each element of a list while it runs, after it failed, and while it is retried")
+      )
+    ],
     PayloadPreview: [of("*", previewed)],
     WorkflowActivity: [of("*", active)],
     WorkflowActivityList: [of("total_exact applied_range", active)],
-    StepRetryInput: [of("step_id", retried)],
+    StepRetryInput: [
+      of("step_id", retried),
+      of(
+        "step_id",
+        reading("Workflow run tells the elements of a list, and a retry of its step calls only those that failed")
+      )
+    ],
     RetriedStep: [of("*", retried)],
     ClearedRuns: [of("*", cleared)]
   },

@@ -60,7 +60,7 @@ export function* secretTextsOf(
   for (const { iterations, output } of steps) {
     if (output !== null) yield* texts.learn(output)
     // A list that has not been finished.
-    else if (iterations !== null) yield* texts.learn(iterations.items)
+    else if (iterations !== null) yield* texts.learn(iterations.items.filter((item) => item !== undefined))
   }
   return texts
 }

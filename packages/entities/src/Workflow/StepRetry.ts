@@ -9,7 +9,7 @@ import { query } from "@tidegate/storage/Transaction"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { limits } from "@tidegate/workflows/Limits"
 import { linesOf, partOf } from "@tidegate/workflows/Progress"
-import { decide, type Facts } from "@tidegate/workflows/Run"
+import { decide, type Facts, isRetryable } from "@tidegate/workflows/Run"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { countsOf, storedState } from "./RunRecord.ts"
 
@@ -30,8 +30,8 @@ const noFacts: Facts = {
 }
 
 /**
- * Queues an ended run again, from one of its failed steps. Succeeded steps stay. The failed step and all steps that follow from
- * it begin again, with the same version and trigger.
+ * Queues an ended run again, from one of its failed steps, or from one with failed elements of its list. Succeeded steps and
+ * elements stay. The step and all steps that follow from it begin again, with the same version and trigger.
  */
 export const retryStep = Effect.fnUntraced(function* (
   workflowId: string,
@@ -70,7 +70,7 @@ export const retryStep = Effect.fnUntraced(function* (
   const parts = yield* query(partsOf([run_id]))
   const before = yield* inSlices(storedState(plan, parts))
   const { status } = before.steps[index]!
-  if (status !== "failed") {
+  if (!isRetryable(before.steps[index]!)) {
     return yield* fail("STEP_NOT_RETRYABLE", `the step is ${status}: one that failed can be tried again`, {
       step_status: status
     })

@@ -238,4 +238,48 @@ layer(server, { excludeTestServices: true })("Workflow calls", (it) => {
       expect([tried.status, tried.body.warnings]).toEqual([200, undefined])
     })
   )
+
+  it.effect("Workflow without edges is a chain of its steps, and stays one when its steps are replaced", () =>
+    Effect.gen(function* () {
+      const step = (id: string) => ({ id, kind: "delay", config: { mode: "for", amount: 1, unit: "days" } })
+      const { edges: _, ...body } = yield* bodyOf()
+      const ways = ({ edges }: { edges: ReadonlyArray<{ source_step_id: string | null; target_step_id: string }> }) =>
+        edges.map(({ source_step_id, target_step_id }) => [source_step_id, target_step_id])
+      const made = yield* call("PUT", "/workflows", { body: { ...body, steps: [step("one_1"), step("two_2")] } })
+      expect([made.status, ways(made.body)]).toEqual([
+        200,
+        [
+          [null, "one_1"],
+          ["one_1", "two_2"]
+        ]
+      ])
+      const steps = [step("one_1"), step("three"), step("two_2")]
+      const longer = yield* call("PUT", "/workflows", { body: { ...body, steps } })
+      expect([longer.body.version, ways(longer.body)]).toEqual([
+        2,
+        [
+          [null, "one_1"],
+          ["one_1", "three"],
+          ["three", "two_2"]
+        ]
+      ])
+      // The same write again makes no version.
+      expect((yield* call("PUT", "/workflows", { body: { ...body, steps } })).body.version).toBe(2)
+      // Written edges are kept, as those of any graph are; and an empty list leads to no step.
+      const edges = [
+        { target_step_id: "one_1", source_type: "trigger" },
+        { source_step_id: "one_1", target_step_id: "two_2" }
+      ]
+      const one = `/workflows/${made.body.id}`
+      const written = yield* call("PATCH", one, { body: { edges, steps: [step("one_1"), step("two_2")] } })
+      expect(written.body.edges[1]).toMatchObject({ source_type: "step", source_step_id: "one_1" })
+      expect(yield* call("PATCH", one, { body: { steps } })).toMatchObject({
+        status: 400,
+        body: { code: "WORKFLOW_GRAPH_INVALID", data: { issues: [{ code: "STEP_WITHOUT_INPUT", step_id: "three" }] } }
+      })
+      expect((yield* call("PATCH", one, { body: { steps, edges: [] } })).status).toBe(400)
+      const tested = yield* call("POST", "/workflows/test", { body: { steps, trigger: { body: {} } } })
+      expect(tested.body).toMatchObject({ status: "succeeded", succeeded_steps: 3 })
+    })
+  )
 })

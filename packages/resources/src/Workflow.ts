@@ -10,13 +10,14 @@ import { isStorableJson, type Members } from "./Input.ts"
 import { DescriptionUpTo, Id, Name, OneOf, optional } from "./Members.ts"
 import { type Body, bodyOf, type Change, resource, type Situation } from "./Resource.ts"
 import { ids, times } from "./ExampleIds.ts"
+import { chainOf, isChain } from "./workflow/Chain.ts"
 import { WorkflowEdges, WorkflowSteps } from "./workflow/Document.ts"
 
 /** The limit of one team. */
 export const maxWorkflows = 1_000
 
 /** Whether they are valid steps or edges is checked by the code that stores the graph, with all other faults. */
-const parts = (what: string, most: number, described: Schema.Top) =>
+const parts = (what: string, most: number, described: Schema.Top, absent = "") =>
   Schema.Array(Schema.Json)
     .annotate({ message: "must be a list" })
     .check(
@@ -26,15 +27,17 @@ const parts = (what: string, most: number, described: Schema.Top) =>
       )
     )
     .pipe(describedAs(described))
-    .annotate({ description: `All ${what} of the workflow; at most ${most}` })
+    .annotate({ description: `All ${what} of the workflow; at most ${most}${absent}` })
 
 const Status = OneOf(WorkflowStatus.literals).annotate({ description: "Default: active" })
+
+const chained = ". A new workflow without this member is a chain: each step follows the one before"
 
 const settings = {
   description: optional(DescriptionUpTo(4_000)),
   status: optional(Status),
   steps: optional(parts("steps", limits.steps, WorkflowSteps)),
-  edges: optional(parts("edges", limits.edges, WorkflowEdges))
+  edges: optional(parts("edges", limits.edges, WorkflowEdges, chained))
 }
 
 const steps: ReadonlyArray<Schema.JsonObject> = [
@@ -132,7 +135,9 @@ const change =
         })
       )
     }
-    return Result.succeed({ ...stored, ...input })
+    const { edges, steps } = input
+    const staysChain = steps !== undefined && edges === undefined && isChain(stored)
+    return Result.succeed({ ...stored, ...input, ...(staysChain ? { edges: chainOf(steps) } : {}) })
   }
 
 /** A workflow as it is returned. */
@@ -159,7 +164,7 @@ export const workflow = resource({
     retrieve: { description: "Includes its steps and edges, and whether it can run." },
     update: {
       description:
-        "`steps` and `edges` are replaced as a whole. A change creates a new version; runs that have begun keep theirs. Without a change the version stays."
+        "`steps` and `edges` are replaced as a whole. A workflow that was written without edges stays a chain when it gets new steps without edges. A change creates a new version; runs that have begun keep theirs. Without a change the version stays."
     },
     delete: { description: "Also deletes its runs; running ones start no further step. Its source stays." }
   },
@@ -171,7 +176,14 @@ export const workflow = resource({
   },
   write: judged(bodyOf(Write)),
   patch: judged(bodyOf(Patch)),
-  create: ({ description = null, edges = [], name, source_id, status = "active", steps = [] }: typeof Write.Type) =>
+  create: ({
+    description = null,
+    name,
+    source_id,
+    status = "active",
+    steps = [],
+    edges = chainOf(steps)
+  }: typeof Write.Type) =>
     Result.succeed<WorkflowFields>({ name, description, source_id, status, steps, edges, version: 1 }),
   change,
   upsert: change,

@@ -18,11 +18,12 @@ const idOf = (index: number): string => `chain_${index + 1}`
 /** The edges of a chain. The check of the graph reports a step without an id; no edge leads to it. */
 export const chainOf = (steps: ReadonlyArray<Schema.Json>): ReadonlyArray<Schema.JsonObject> => {
   const ids = steps.map((step) => member(step, "id")).filter((id) => typeof id === "string")
-  return ids.map((id, index) => ({
-    id: idOf(index),
-    ...(index === 0 ? { source_type: "trigger" } : { source_type: "step", source_step_id: ids[index - 1]! }),
-    target_step_id: id
-  }))
+  return ids.map((target_step_id, index) => {
+    const id = idOf(index)
+    return index === 0
+      ? { id, source_type: "trigger", target_step_id }
+      : { id, source_type: "step", source_step_id: ids[index - 1]!, target_step_id }
+  })
 }
 
 /** Whether the edges of a stored graph are those that `chainOf` made. */

@@ -1,5 +1,6 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { workflow } from "../../client/src/workflow/index.ts"
 import { call, layer as server, teams } from "./ControlServer.ts"
 
 let made = 0
@@ -236,6 +237,89 @@ layer(server, { excludeTestServices: true })("Workflow calls", (it) => {
       expect([mended.status, mended.body.warnings]).toEqual([200, undefined])
       const tried = yield* call("POST", `${one}/test`, { body: { trigger: { body: {} } } })
       expect([tried.status, tried.body.warnings]).toEqual([200, undefined])
+    })
+  )
+
+  it.effect("Workflow without edges is a chain of its steps, and stays one when its steps are replaced", () =>
+    Effect.gen(function* () {
+      const step = (id: string) => ({ id, kind: "delay", config: { mode: "for", amount: 1, unit: "days" } })
+      const { edges: _, ...body } = yield* bodyOf()
+      const ways = ({ edges }: { edges: ReadonlyArray<{ source_step_id: string | null; target_step_id: string }> }) =>
+        edges.map(({ source_step_id, target_step_id }) => [source_step_id, target_step_id])
+      const made = yield* call("PUT", "/workflows", { body: { ...body, steps: [step("one_1"), step("two_2")] } })
+      expect([made.status, ways(made.body)]).toEqual([
+        200,
+        [
+          [null, "one_1"],
+          ["one_1", "two_2"]
+        ]
+      ])
+      const steps = [step("one_1"), step("three"), step("two_2")]
+      const longer = yield* call("PUT", "/workflows", { body: { ...body, steps } })
+      expect([longer.body.version, ways(longer.body)]).toEqual([
+        2,
+        [
+          [null, "one_1"],
+          ["one_1", "three"],
+          ["three", "two_2"]
+        ]
+      ])
+      // The same write again makes no version.
+      expect((yield* call("PUT", "/workflows", { body: { ...body, steps } })).body.version).toBe(2)
+      // Written edges are kept, as those of any graph are; and an empty list leads to no step.
+      const edges = [
+        { target_step_id: "one_1", source_type: "trigger" },
+        { source_step_id: "one_1", target_step_id: "two_2" }
+      ]
+      const one = `/workflows/${made.body.id}`
+      const written = yield* call("PATCH", one, { body: { edges, steps: [step("one_1"), step("two_2")] } })
+      expect(written.body.edges[1]).toMatchObject({ source_type: "step", source_step_id: "one_1" })
+      expect(yield* call("PATCH", one, { body: { steps } })).toMatchObject({
+        status: 400,
+        body: { code: "WORKFLOW_GRAPH_INVALID", data: { issues: [{ code: "STEP_WITHOUT_INPUT", step_id: "three" }] } }
+      })
+      expect((yield* call("PATCH", one, { body: { steps, edges: [] } })).status).toBe(400)
+      const tested = yield* call("POST", "/workflows/test", { body: { steps, trigger: { body: {} } } })
+      expect(tested.body).toMatchObject({ status: "succeeded", succeeded_steps: 3 })
+    })
+  )
+
+  it.effect("Workflow of the client's builder is accepted without warnings, and runs", () =>
+    Effect.gen(function* () {
+      const { name, source_id } = yield* bodyOf()
+      const crm = { name, type: "MOCK_API", config: {} }
+      const destination: string = (yield* call("POST", "/destinations", { body: crm })).body.id
+      const built = workflow(name)
+        .on<{ total: number; customer: { name: string }; lines: ReadonlyArray<{ sku: string }> }>(source_id)
+        .filter("has_lines", { body: { lines: { $exist: true } } })
+        .action("fmt_name", "formatter/text.titlecase", ({ trigger }) => ({ input: trigger.body.customer.name }))
+        .forEach(({ trigger }) => trigger.body.lines)
+        .action("fmt_sku", "formatter/text.uppercase", ({ item }) => ({ input: item.sku }))
+        .branch("by_total", {
+          big: {
+            when: ({ trigger }) => ({ body: { total: { $gt: trigger.query.limit } } }),
+            steps: (path) => path.http("notify", { url: "https://example.com/big", method: "POST" })
+          },
+          rest: { fallback: true }
+        })
+        .delay("wait_1d", { mode: "for", amount: 1, unit: "days" })
+        .destination("to_crm", destination, ({ steps }) => ({
+          body: { name: steps.fmt_name.output.result, skus: steps.fmt_sku.output.items().result }
+        }))
+        .onError((path) => path.destination("alarm", destination, { body: "failed" }).end())
+        .toJSON()
+      const saved = yield* call("PUT", "/workflows", { body: built })
+      expect(saved).toMatchObject({ status: 200, body: { version: 1, steps_count: 8, edges_count: 9 } })
+      expect(saved.body.warnings ?? []).toEqual([])
+      const body = { total: 9, customer: { name: "ada lovelace" }, lines: [{ sku: "a1" }, { sku: "b2" }] }
+      const tested = yield* call("POST", `/workflows/${saved.body.id}/test`, {
+        body: { trigger: { query: { limit: "10" }, body }, include_previews: true }
+      })
+      const sent = tested.body.steps.find(({ step_id }: { step_id: string }) => step_id === "to_crm")
+      expect([tested.body.status, sent.input_preview.preview.body]).toEqual([
+        "succeeded",
+        { name: "Ada Lovelace", skus: ["A1", "B2"] }
+      ])
     })
   )
 })

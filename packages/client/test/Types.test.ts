@@ -9,6 +9,7 @@ type Edge = components["schemas"]["WorkflowEdge"]
 const paths = [{ key: "eu", rule: "always" as const }]
 const branch: Step = { id: "by_region", kind: "branch", config: { paths } }
 const edge: Edge = { source_type: "step", source_step_id: "by_region", target_step_id: "to_crm" }
+const further: Edge = { source_step_id: "by_region", target_step_id: "to_crm" }
 const begin: Edge = { source_type: "trigger", target_step_id: "by_region" }
 
 // @ts-expect-error -- a step is no number, and no text
@@ -22,7 +23,7 @@ const loose: Edge = { target_step_id: "to_crm" }
 
 const written = { name: "typed", source_id: "src_1" }
 const save = (client: Client) =>
-  client.post("/workflows", { body: { ...written, steps: [branch], edges: [begin, edge] } })
+  client.post("/workflows", { body: { ...written, steps: [branch], edges: [begin, edge, further] } })
 // @ts-expect-error -- nor does a call take what is no step
 const saveNumbers = (client: Client) => client.post("/workflows", { body: { ...written, steps: [1, "x"] } })
 

@@ -11,13 +11,14 @@ import { isStorableJson, type Members } from "./Input.ts"
 import { DescriptionUpTo, Id, Name, OneOf, optional, Storable } from "./Members.ts"
 import { type Body, bodyOf, type Change, resource, type Situation } from "./Resource.ts"
 import { ids, times } from "./ExampleIds.ts"
+import { chainOf, isChain } from "./workflow/Chain.ts"
 import { WorkflowEdges, WorkflowSteps } from "./workflow/Document.ts"
 
 /** The limit of one team. */
 export const maxWorkflows = 1_000
 
 /** Whether they are valid steps or edges is checked by the code that stores the graph, with all other faults. */
-const parts = (what: string, most: number, described: Schema.Top) =>
+const parts = (what: string, most: number, described: Schema.Top, absent = "") =>
   Schema.Array(Schema.Json)
     .annotate({ message: "must be a list" })
     .check(
@@ -27,7 +28,7 @@ const parts = (what: string, most: number, described: Schema.Top) =>
       )
     )
     .pipe(describedAs(described))
-    .annotate({ description: `All ${what} of the workflow; at most ${most}` })
+    .annotate({ description: `All ${what} of the workflow; at most ${most}${absent}` })
 
 const Status = OneOf(WorkflowStatus.literals).annotate({ description: "Default: active" })
 
@@ -41,12 +42,14 @@ const RunLabel = Schema.NullOr(
   examples: ["order {{trigger.body.id}}"]
 })
 
+const chained = ". A new workflow without this member is a chain: each step follows the one before"
+
 const settings = {
   description: optional(DescriptionUpTo(4_000)),
   run_label: optional(RunLabel),
   status: optional(Status),
   steps: optional(parts("steps", limits.steps, WorkflowSteps)),
-  edges: optional(parts("edges", limits.edges, WorkflowEdges))
+  edges: optional(parts("edges", limits.edges, WorkflowEdges, chained))
 }
 
 const steps: ReadonlyArray<Schema.JsonObject> = [
@@ -146,7 +149,9 @@ const change =
         })
       )
     }
-    return Result.succeed({ ...stored, ...input })
+    const { edges, steps } = input
+    const staysChain = steps !== undefined && edges === undefined && isChain(stored)
+    return Result.succeed({ ...stored, ...input, ...(staysChain ? { edges: chainOf(steps) } : {}) })
   }
 
 /** A workflow as it is returned. */
@@ -173,7 +178,7 @@ export const workflow = resource({
     retrieve: { description: "Includes its steps and edges, and whether it can run." },
     update: {
       description:
-        "`steps` and `edges` are replaced as a whole. A change creates a new version; runs that have begun keep theirs. Without a change the version stays."
+        "`steps` and `edges` are replaced as a whole. A workflow that was written without edges stays a chain when it gets new steps without edges. A change creates a new version; runs that have begun keep theirs. Without a change the version stays."
     },
     delete: { description: "Also deletes its runs; running ones start no further step. Its source stays." }
   },
@@ -187,12 +192,12 @@ export const workflow = resource({
   patch: judged(bodyOf(Patch)),
   create: ({
     description = null,
-    edges = [],
     name,
     run_label = null,
     source_id,
     status = "active",
-    steps = []
+    steps = [],
+    edges = chainOf(steps)
   }: typeof Write.Type) =>
     Result.succeed<WorkflowFields>({ name, description, run_label, source_id, status, steps, edges, version: 1 }),
   change,

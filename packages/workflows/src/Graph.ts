@@ -110,6 +110,12 @@ const portsOf = (step: Step, kind: StepKind<unknown>): ReadonlyArray<string> | n
 export const onlyOwn = (step: Step, kind: StepKind<unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(step.config).filter(([member]) => Object.hasOwn(kind.config.fields, member)))
 
+/** An edge that names the step where it begins need not say that it begins at a step. */
+const withSourceType = (written: unknown): unknown =>
+  textAt(written, "source_step_id") !== null && !Object.hasOwn(written as object, "source_type")
+    ? { ...(written as object), source_type: "step" }
+    : written
+
 const numbered = (index: number): string => `e_${String(index).padStart(2, "0")}`
 
 function* readEdges(
@@ -137,7 +143,7 @@ function* readEdges(
     return name
   }
   const readEdge = (one: unknown, index: number): ReadonlyArray<Edge> => {
-    const read = decodeAll(WrittenEdge, one, "an edge")
+    const read = decodeAll(WrittenEdge, withSourceType(one), "an edge")
     if (Result.isFailure(read)) {
       const id = idOf(one) ?? nameAt(index)
       for (const { message, path } of read.failure) issues.edge("EDGE_INVALID", id, path, faultOf(path, message))

@@ -3,6 +3,7 @@ import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { didYouMean } from "@tidegate/model/NearestName"
 import type { WorkflowTest } from "@tidegate/model/WorkflowTest"
+import { chainOf, isChain } from "@tidegate/resources/workflow/Chain"
 import { checkDryRun } from "@tidegate/resources/workflow/DefinitionCheck"
 import { mocksOf, storedSample, type WorkflowDryRunInput } from "@tidegate/resources/WorkflowDryRun"
 import type { Database } from "@tidegate/storage/Database"
@@ -97,16 +98,18 @@ const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team
     return {
       about: { id, name: "test", version: 0 },
       steps: steps ?? [],
-      edges: edges ?? [],
+      edges: edges ?? chainOf(steps ?? []),
       run_label: null,
       source_id: source_id ?? null
     }
   }
   const found = yield* (yield* Workflows).get(team_id, id)
+  const written = { steps: steps ?? found.steps ?? [], edges: found.edges ?? [] }
+  const staysChain = isChain({ steps: found.steps ?? [], edges: written.edges })
   return {
     about: { id, name: found.name, version: found.version },
-    steps: steps ?? found.steps ?? [],
-    edges: edges ?? found.edges ?? [],
+    steps: written.steps,
+    edges: edges ?? (staysChain ? chainOf(written.steps) : written.edges),
     run_label: found.run_label,
     source_id: found.source_id
   }

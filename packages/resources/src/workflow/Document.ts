@@ -146,7 +146,7 @@ interface StepShown {
 
 export const WorkflowStep = Schema.Union(stepKinds.map(stepOf), { mode: "oneOf" }).annotate({
   identifier: "WorkflowStep",
-  description: "`kind` selects the form. Every step needs an edge that leads to it."
+  description: "`kind` selects the form. Every step needs an edge that leads to it, except in a chain."
 }) as unknown as Schema.Codec<StepShown>
 
 const ofEdge = {
@@ -177,7 +177,7 @@ export const WorkflowEdge = Schema.Union(
         examples: [{ source_type: "trigger", target_step_id: "only_paid" }]
       }),
     Schema.Struct({
-      source_type: Schema.Literal("step"),
+      source_type: Schema.optionalKey(Schema.Literal("step").annotate({ description: "Default: step" })),
       source_step_id: Schema.String.annotate({ description: "The step where it starts" }),
       source_port: setting(
         Schema.String.annotate({
@@ -202,7 +202,10 @@ export const WorkflowEdge = Schema.Union(
       })
   ],
   { mode: "oneOf" }
-).annotate({ identifier: "WorkflowEdge", description: "`source_type` selects the form." })
+).annotate({
+  identifier: "WorkflowEdge",
+  description: "`source_type` selects the form; an edge with `source_step_id` needs none."
+})
 
 export const WorkflowSteps = Schema.Array(WorkflowStep).check(Schema.isMaxLength(limits.steps))
 export const WorkflowEdges = Schema.Array(WorkflowEdge).check(Schema.isMaxLength(limits.edges))

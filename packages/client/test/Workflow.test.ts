@@ -1,0 +1,193 @@
+import { describe, expect, it } from "vitest"
+import { formatter } from "../../actions/src/providers/Formatter.ts"
+import { formatterOutputs } from "../src/workflow/FormatterOutputs.ts"
+import { type Flow, or, text, workflow } from "../src/workflow/index.ts"
+
+interface Order {
+  readonly status: "paid" | "open"
+  readonly total: number
+  readonly note?: string
+  readonly customer: { readonly name: string; readonly "e mail": string }
+  readonly lines: ReadonlyArray<{ readonly sku: string; readonly amount: number }>
+}
+
+const order = () => workflow("Paid order").on<Order>("src_1")
+
+describe("Builder of workflows", () => {
+  it("A built workflow is the JSON that one writes by hand", () => {
+    const built = order()
+      .filter("only_paid", { body: { status: "paid" } }, { name: "Paid only" })
+      .action("fmt_name", "formatter/text.titlecase", ({ trigger }) => ({ input: trigger.body.customer.name }))
+      .destination(
+        "to_crm",
+        "des_1",
+        ({ steps, trigger }) => ({
+          body: {
+            name: steps.fmt_name.output.result,
+            total: trigger.body.total,
+            text: text`${trigger.body.customer["e mail"]} has ordered ${trigger.body.lines().sku}, first ${trigger.body.lines(0).sku}`,
+            note: or(trigger.body.note, "none")
+          }
+        }),
+        { config: { retry: { count: 3 } } }
+      )
+    expect(JSON.parse(JSON.stringify(built))).toEqual({
+      name: "Paid order",
+      source_id: "src_1",
+      steps: [
+        { id: "only_paid", kind: "filter", name: "Paid only", config: { conditions: { body: { status: "paid" } } } },
+        {
+          id: "fmt_name",
+          kind: "action",
+          action: { provider_key: "formatter", action_key: "text.titlecase" },
+          invocation_inputs: { input: "{{trigger.body.customer.name}}" }
+        },
+        {
+          id: "to_crm",
+          kind: "destination",
+          resource_id: "des_1",
+          invocation_inputs: {
+            body: {
+              name: "{{steps.fmt_name.output.result}}",
+              total: "{{trigger.body.total}}",
+              text: '{{trigger.body.customer["e mail"]}} has ordered {{trigger.body.lines[].sku}}, first {{trigger.body.lines[0].sku}}',
+              note: '{{trigger.body.note ?? "none"}}'
+            }
+          },
+          config: { retry: { count: 3 } }
+        }
+      ],
+      edges: [
+        { source_type: "trigger", target_step_id: "only_paid" },
+        { source_type: "step", source_step_id: "only_paid", target_step_id: "fmt_name" },
+        { source_type: "step", source_step_id: "fmt_name", target_step_id: "to_crm" }
+      ]
+    })
+  })
+
+  it("The paths of a branch and of an error join in the step that follows, and an ended path does not", () => {
+    const built = order()
+      .branch(
+        "by_total",
+        {
+          big: {
+            when: ({ trigger }) => ({ body: { total: { $gt: trigger.query.limit } } }),
+            steps: (path) => path.http("call", { url: "https://a.example" })
+          },
+          none: { when: { body: { total: 0 } }, steps: (path) => path.destination("drop", "des_2").end() },
+          rest: { fallback: true }
+        },
+        { evaluation: "first" }
+      )
+      .destination("to_crm", "des_1", ({ steps }) => ({ body: steps.call.output.body }))
+      .onError((path) => path.destination("alarm", "des_3", ({ steps }) => ({ body: steps.to_crm.error.message })))
+      .delay("wait", { mode: "for", amount: 1, unit: "days" })
+      .toJSON()
+    expect(built.steps[0]?.config).toEqual({
+      evaluation: "first",
+      paths: [
+        { key: "big", rule: "conditions", conditions: { body: { total: { $gt: { $ref: "trigger.query.limit" } } } } },
+        { key: "none", rule: "conditions", conditions: { body: { total: 0 } } },
+        { key: "rest", rule: "fallback" }
+      ]
+    })
+    expect(built.steps.find(({ id }) => id === "to_crm")?.config).toEqual({ on_error: "branch" })
+    expect(built.edges.map((edge) => [edge.source_step_id, edge.source_port, edge.target_step_id])).toEqual([
+      [undefined, undefined, "by_total"],
+      ["by_total", "path_big", "call"],
+      ["by_total", "path_none", "drop"],
+      ["call", undefined, "to_crm"],
+      ["by_total", "path_rest", "to_crm"],
+      ["to_crm", "error", "alarm"],
+      ["to_crm", undefined, "wait"],
+      ["alarm", undefined, "wait"]
+    ])
+  })
+
+  it("A step runs for each element of a list, and its output has the outputs of all", () => {
+    const built = order()
+      .forEach(({ trigger }) => trigger.body.lines)
+      .http("ask", ({ item }) => ({ url: text`https://stock.example/${item.sku}` }))
+      .destination("to_crm", "des_1", ({ steps }) => ({ body: steps.ask.output.items(-1).status }))
+      .toJSON()
+    expect(built.steps.map(({ config, invocation_inputs }) => [config, invocation_inputs])).toEqual([
+      [{ for_each: "{{trigger.body.lines}}" }, { url: "https://stock.example/{{item.sku}}" }],
+      [undefined, { body: "{{steps.ask.output.items[-1].status}}" }]
+    ])
+  })
+
+  it("A reference to a member that a body or an output does not have does not compile", () => {
+    const flow = order().action("fmt_name", "formatter/text.titlecase", { input: "a" })
+    flow.destination("one_1", "des_1", ({ steps }) => ({ body: steps.fmt_name.output.result }))
+    flow.destination("one_1", "des_1", ({ steps }) => ({
+      // @ts-expect-error -- the member is result
+      body: steps.fmt_name.output.resutl
+    }))
+    flow.destination("one_1", "des_1", ({ trigger }) => ({
+      // @ts-expect-error -- an order has a total
+      body: trigger.body.totl
+    }))
+    flow.destination("one_1", "des_1", ({ steps }) => ({
+      // @ts-expect-error -- there is no such step
+      body: steps.fmt_nam
+    }))
+    flow
+      .forEach(({ trigger }) => trigger.body.lines)
+      .destination("one_1", "des_1", ({ item }) => ({
+        // @ts-expect-error -- a line has a sku
+        body: item.skuu
+      }))
+    // @ts-expect-error -- a destination has no such setting
+    flow.destination("one_1", "des_1", {}, { config: { timeout: 1 } })
+    // Without a type, a body may have any member.
+    const loose = workflow("loose")
+      .on("src_1")
+      .destination("one_1", "des_1", ({ trigger }) => ({ body: trigger.body.a.b }))
+    expect(loose.toJSON().steps[0]?.invocation_inputs).toEqual({ body: "{{trigger.body.a.b}}" })
+    expect(() => flow.delay("fmt_name", { mode: "for", amount: 1, unit: "days" })).toThrow("two steps have the id")
+  })
+
+  it("The compiler knows the outputs of all operations of the formatter", () => {
+    const others: Readonly<Record<string, ReadonlyArray<string>>> = formatterOutputs
+    for (const { key, output } of formatter.actions) {
+      expect([key, ...(others[key] ?? ["result"])]).toEqual([key, ...Object.keys(output["properties"] as object)])
+    }
+  })
+
+  it("Every graph can be built", () => {
+    let seed = 7
+    const roll = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below
+    /** An edge, and how the builder is told to begin it. */
+    const edgeTo = (target_step_id: string, from: number) => {
+      const port = roll(2) === 0 ? null : `port_${roll(3)}`
+      const id = roll(3) === 0 ? { id: `edge_${target_step_id}_${from}` } : {}
+      const more = { ...id, ...(roll(3) === 0 ? { condition: { body: { a: roll(9) } } } : {}) }
+      const mapping = roll(3) === 0 ? { mapping: { body: "{{trigger.query}}" } } : {}
+      const start =
+        from === 0 ? { source_type: "trigger" } : { source_type: "step", source_step_id: `step_${from - 1}` }
+      const leaving = port === null ? {} : { source_port: port }
+      return {
+        edge: { ...start, ...leaving, target_step_id, ...more, ...mapping },
+        start: { step: start.source_step_id ?? "trigger", ...(port === null ? {} : { port }), ...more, ...mapping }
+      }
+    }
+    for (let run = 0; run < 300; run++) {
+      const steps: Array<object> = []
+      const edges: Array<object> = []
+      let built: Flow<unknown, {}> = workflow("random", { status: "draft" }).on("src_1")
+      for (let index = 0; index <= roll(12); index++) {
+        const [id, kind] = [`step_${index}`, ["action", "destination", "filter", "later_kind"][roll(4)]!]
+        const members = {
+          name: id,
+          config: { note: `note ${roll(9)}`, deep: [{ text: "{{trigger.body}}" }, roll(5), null] }
+        }
+        const sources = new Set(Array.from({ length: 1 + roll(3) }, () => roll(index + 1)))
+        const into = Array.from(sources, (from) => edgeTo(id, from))
+        steps.push({ id, kind, ...members })
+        edges.push(...into.map(({ edge }) => edge))
+        built = built.after(...into.map(({ start }) => start as { step: "trigger" })).step(id, kind, members)
+      }
+      expect(built.toJSON()).toEqual({ name: "random", status: "draft", source_id: "src_1", steps, edges })
+    }
+  })
+})

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
+import { RunTriggerType } from "./WorkflowTriggers.ts"
 
 /** Runs of workflows, as the API shows them. */
 
@@ -20,6 +21,10 @@ const row = {
   workflow_id: Schema.String,
   request_id: Schema.String,
   run_type: Schema.Literal("workflow"),
+  trigger_type: RunTriggerType.annotate({
+    description:
+      "What began the run: a request, a key by the API (`api`), a person (`manual`), a schedule, or another workflow"
+  }),
   status: RunStatus,
   outcome: Schema.NullOr(Outcome),
   workflow_version: Schema.Int,
@@ -173,8 +178,8 @@ const source = {
 
 /** What began the run. Members that are no longer known are null. */
 export const RunTrigger = Schema.Struct({
-  type: Schema.Literal("request"),
-  request_id: Schema.String,
+  type: RunTriggerType,
+  request_id: Schema.String.annotate({ description: "Names a stored request if `type` is `request`" }),
   source: Schema.Struct({ ...source, definition_key: textOrNull }),
   delivery_mode: Schema.Literals(["webhook", "instant", "polling", "manual", "replay"]),
   method: textOrNull,

@@ -4,6 +4,7 @@ import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { Workflow, WorkflowStatus } from "@tidegate/model/Workflow"
+import type { WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
 import { limits } from "@tidegate/workflows/Limits"
 import { describedAs } from "./DescribedAs.ts"
 import { isStorableJson, type Members } from "./Input.ts"
@@ -11,6 +12,7 @@ import { DescriptionUpTo, Id, Name, OneOf, optional } from "./Members.ts"
 import { type Body, bodyOf, type Change, resource, type Situation } from "./Resource.ts"
 import { ids, times } from "./ExampleIds.ts"
 import { WorkflowEdges, WorkflowSteps } from "./workflow/Document.ts"
+import { triggersOf, TriggersWrite } from "./workflow/Triggers.ts"
 
 /** The limit of one team. */
 export const maxWorkflows = 1_000
@@ -30,11 +32,17 @@ const parts = (what: string, most: number, described: Schema.Top) =>
 
 const Status = OneOf(WorkflowStatus.literals).annotate({ description: "Default: active" })
 
+const SourceId = Schema.NullOr(Id).annotate({
+  message: "must be an id",
+  description: "The source whose requests begin runs. Null: only its triggers begin runs"
+})
+
 const settings = {
   description: optional(DescriptionUpTo(4_000)),
   status: optional(Status),
   steps: optional(parts("steps", limits.steps, WorkflowSteps)),
-  edges: optional(parts("edges", limits.edges, WorkflowEdges))
+  edges: optional(parts("edges", limits.edges, WorkflowEdges)),
+  triggers: optional(TriggersWrite)
 }
 
 const steps: ReadonlyArray<Schema.JsonObject> = [
@@ -70,7 +78,7 @@ const version = (what: string) =>
 
 const Write = Schema.Struct({
   name: Name,
-  source_id: Id,
+  source_id: SourceId,
   ...settings,
   version: version("of an existing workflow ")
 }).annotate({
@@ -80,7 +88,7 @@ const Write = Schema.Struct({
 
 const Patch = Schema.Struct({
   name: optional(Name),
-  source_id: optional(Id),
+  source_id: optional(SourceId),
   ...settings,
   version: version("")
 }).annotate({ identifier: "WorkflowPatch" })
@@ -106,9 +114,12 @@ export interface WorkflowFields {
   readonly steps: ReadonlyArray<Schema.Json>
   readonly edges: ReadonlyArray<Schema.Json>
   readonly version: number
+  readonly triggers: WorkflowTriggers | null
 }
 
-type Written = { readonly [Name in keyof WorkflowFields]?: WorkflowFields[Name] }
+type Written = Omit<{ readonly [Name in keyof WorkflowFields]?: WorkflowFields[Name] }, "triggers"> & {
+  readonly triggers?: typeof TriggersWrite.Type
+}
 
 const columns = {
   name: "plain",
@@ -117,11 +128,12 @@ const columns = {
   status: "plain",
   steps: "plain",
   edges: "plain",
-  version: "plain"
+  version: "plain",
+  triggers: "plain"
 } as const
 
 const change =
-  (input: Written) =>
+  ({ triggers, ...input }: Written) =>
   (stored: WorkflowFields): Result.Result<Change<WorkflowFields, typeof columns>, GatewayError> => {
     const { version } = input
     if (version !== undefined && version !== stored.version) {
@@ -132,7 +144,11 @@ const change =
         })
       )
     }
-    return Result.succeed({ ...stored, ...input })
+    return Result.succeed({
+      ...stored,
+      ...input,
+      ...(triggers === undefined ? {} : { triggers: triggersOf(triggers) })
+    })
   }
 
 /** A workflow as it is returned. */
@@ -171,8 +187,25 @@ export const workflow = resource({
   },
   write: judged(bodyOf(Write)),
   patch: judged(bodyOf(Patch)),
-  create: ({ description = null, edges = [], name, source_id, status = "active", steps = [] }: typeof Write.Type) =>
-    Result.succeed<WorkflowFields>({ name, description, source_id, status, steps, edges, version: 1 }),
+  create: ({
+    description = null,
+    edges = [],
+    name,
+    source_id,
+    status = "active",
+    steps = [],
+    triggers = null
+  }: typeof Write.Type) =>
+    Result.succeed<WorkflowFields>({
+      name,
+      description,
+      source_id,
+      status,
+      steps,
+      edges,
+      version: 1,
+      triggers: triggersOf(triggers)
+    }),
   change,
   upsert: change,
   columns,
@@ -188,6 +221,7 @@ export const workflow = resource({
     "version",
     "named",
     "edges_count",
+    "triggers",
     "created_at",
     "updated_at"
   ],
@@ -233,6 +267,7 @@ export const workflow = resource({
       },
       steps,
       edges,
+      triggers: null,
       steps_count: 2,
       edges_count: 2,
       ...times

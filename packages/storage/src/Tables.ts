@@ -145,6 +145,7 @@ export const tables = {
   },
   public_bins: { ...owned, softDeleted: false, hashed: ["token_hash"] },
   workflow_versions: { ...owned, softDeleted: false },
+  workflow_schedules: { ...owned, softDeleted: false },
   action_versions: { ...owned, softDeleted: false },
   transformation_versions: { ...owned, softDeleted: false },
   team_values: { ...owned, softDeleted: false },
@@ -207,6 +208,7 @@ export const tables = {
   proxy_exchanges: { ...grows, by: ["id", prefixes.proxyExchange], key: ["id"], keptAs: "payload" },
   // Half of a page is kept free, as in `events`: each run is updated at least once.
   workflow_runs: { ...grows, by: ["id", prefixes.workflowRun], key: ["id"], keptAs: "record", fillFactor: 50 },
+  workflow_inputs: { ...grows, by: ["run_id", prefixes.workflowRun], key: ["run_id"], keptAs: "payload" },
   // By the day on which an entry was written, not by its run's day: nothing is inserted into an old day.
   workflow_steps: {
     ...grows,

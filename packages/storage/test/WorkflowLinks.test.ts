@@ -63,7 +63,15 @@ const graph = (ids: ReadonlyArray<string | null>): Pick<WorkflowFields, "steps" 
 }
 
 const fieldsOf = (source_id: string, ids: ReadonlyArray<string | null>): WorkflowFields => {
-  return { name: unique("flow"), description: null, source_id, status: "active", version: 1, ...graph(ids) }
+  return {
+    name: unique("flow"),
+    description: null,
+    source_id,
+    status: "active",
+    version: 1,
+    triggers: null,
+    ...graph(ids)
+  }
 }
 
 const change = (written: object) => workflow.change(written, { id: "", now: new Date(), ingress: null as never })

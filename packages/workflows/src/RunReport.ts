@@ -10,6 +10,7 @@ import type {
   WorkflowRun,
   WorkflowRunDetail
 } from "@tidegate/model/WorkflowRun"
+import type { RunTriggerType } from "@tidegate/model/WorkflowTriggers"
 import { shownOf } from "@tidegate/redaction/Redaction"
 import type { Edge, Step } from "./Definition.ts"
 import { sorted } from "./Graph.ts"
@@ -45,6 +46,8 @@ export interface RunRecord {
   readonly finished_at: Date | null
   readonly created_at: Date
   readonly updated_at: Date
+  /** Null or absent: a request. */
+  readonly trigger?: Exclude<RunTriggerType, "request"> | null
 }
 
 const longestMessage = 2_000
@@ -66,6 +69,7 @@ export const runOf = (run: RunRecord, held: boolean): WorkflowRun => ({
   workflow_id: run.workflow_id,
   request_id: run.request_id,
   run_type: "workflow",
+  trigger_type: run.trigger ?? "request",
   status: run.status,
   outcome: run.outcome,
   workflow_version: run.version,

@@ -13,6 +13,7 @@ export const run = {
   workflow_id: ids.workflow,
   request_id: ids.request,
   run_type: "workflow",
+  trigger_type: "request",
   status: "failed",
   outcome: "failed",
   workflow_version: 1,

@@ -28,11 +28,12 @@ export const readRetryable = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<RetryableRun>`
     select r.id, r.version, r.status, r.parts, r.attempts, r.retry_id, r.retried_step_id,
-      case when coalesce(q.headers, ${payloadGone}) = ${payloadGone} then least(now(), date_trunc('day', r.created_at)
+      case when coalesce(q.headers, i.headers, ${payloadGone}) = ${payloadGone} then least(now(), date_trunc('day', r.created_at)
         + (coalesce(t.payload_retention_days, ${retentionDefaults.payloadDays}) + 1) * interval '1 day') end as expired_at
     from workflow_runs r
       join teams t on t.id = r.team_id
       left join lateral (select headers from requests where requests.id = r.request_id limit 1) q on true
+      left join lateral (select headers from workflow_inputs where q.headers is null and run_id = r.id limit 1) i on true
     where r.id = ${runId} and r.workflow_id = ${workflowId} and r.team_id = ${team_id}`
   return row ?? null
 })

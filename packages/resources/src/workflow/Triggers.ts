@@ -1,0 +1,106 @@
+import { Result, Schema } from "effect"
+import { MissedRule, type WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
+import { compileSchedule, longestCron } from "@tidegate/workflows/triggers/Schedule"
+import { didYouMean } from "@tidegate/model/NearestName"
+import type { FieldErrors } from "../Input.ts"
+import { OneOf, optional, text } from "../Members.ts"
+
+/** What begins a workflow's runs beside its source's requests, as it is written. */
+
+/** The schedules of one workflow. */
+export const maxSchedules = 10
+
+/** What a schedule that occurs again is looked for after: no time of the present may decide whether it is valid. */
+const someTime = Date.UTC(2026, 0, 1)
+
+const faultOf = ({ cron, timezone = "UTC" }: { readonly cron: string; readonly timezone?: string }) =>
+  Result.match(compileSchedule(cron, timezone), {
+    onSuccess: ({ after }) => (after(someTime) === null ? "never occurs" : true),
+    onFailure: (message) => message
+  })
+
+const Schedule = Schema.Struct({
+  cron: text.annotate({
+    message: "must be a string",
+    description: `Five fields: minute, hour, day of month, month, day of week. At most ${longestCron} characters`
+  }),
+  timezone: optional(
+    text.annotate({ message: "must be a string", description: "A name of the IANA database. Default: UTC" })
+  ),
+  missed: optional(
+    OneOf(MissedRule.literals).annotate({
+      description:
+        "What becomes of times at which nothing ran: they begin no run (`skip`), one for the latest (`once`, the default), or one each (`all`, for the latest 100)"
+    })
+  )
+})
+  .annotate({ message: "must be an object with a cron" })
+  .check(Schema.makeFilter(faultOf, { toJsonSchema: () => ({}) }))
+
+const longestAnswer = 30_000
+const timeoutMessage = `must be a whole number from 100 to ${longestAnswer}`
+
+const Answer = Schema.NullOr(
+  Schema.Struct({
+    step_id: text.annotate({ message: "must be a string", description: "The step whose output is the answer" }),
+    timeout_ms: optional(
+      Schema.Number.annotate({ description: "How long the sender waits, in milliseconds. Default: 10,000" }).check(
+        Schema.isInt({ message: timeoutMessage }).abort(),
+        Schema.isBetween({ minimum: 100, maximum: longestAnswer }, { message: timeoutMessage })
+      )
+    )
+  }).annotate({ identifier: "WorkflowAnswerWrite" })
+).annotate({
+  message: "must be an object with a step_id, or null",
+  description: "The sender of a request waits for the output of a step as its answer. Null: it is answered at once"
+})
+
+export const TriggersWrite = Schema.NullOr(
+  Schema.Struct({
+    schedule: optional(
+      Schema.Array(Schedule)
+        .annotate({ message: "must be a list" })
+        .check(Schema.isMaxLength(maxSchedules, { message: `must be at most ${maxSchedules}` }))
+        .annotate({ description: "Times at which runs begin" })
+    ),
+    answer: optional(Answer)
+  }).annotate({ identifier: "WorkflowTriggersWrite" })
+).annotate({
+  message: "must be an object or null",
+  description: "What begins runs beside the requests of the source; replaced as a whole. Null: nothing"
+})
+
+/** The triggers that are stored. */
+export const triggersOf = (written: typeof TriggersWrite.Type): WorkflowTriggers | null =>
+  written === null
+    ? null
+    : {
+        schedule: (written.schedule ?? []).map(({ cron, missed = "once", timezone = "UTC" }) => ({
+          cron: cron.trim().split(/\s+/u).join(" "),
+          timezone,
+          missed
+        })),
+        answer:
+          written.answer == null
+            ? null
+            : { step_id: written.answer.step_id, timeout_ms: written.answer.timeout_ms ?? 10_000 }
+      }
+
+/** Faults of triggers that depend on the rest of the workflow: settings that would have no effect. */
+export const triggerFaults = ({
+  source_id,
+  steps,
+  triggers
+}: {
+  readonly source_id: string | null
+  readonly steps: ReadonlyArray<{ readonly id: string }>
+  readonly triggers: WorkflowTriggers | null
+}): FieldErrors => {
+  const answer = triggers?.answer ?? null
+  if (answer === null) return []
+  if (source_id === null) return [{ path: "triggers.answer", message: "has no effect: the workflow has no source" }]
+  const ids = steps.map(({ id }) => id)
+  return ids.includes(answer.step_id)
+    ? []
+    : [{ path: "triggers.answer.step_id", message: `names no step of the workflow${didYouMean(answer.step_id, ids)}` }]
+}

@@ -2,6 +2,7 @@ import { expect, layer } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { claimKeys } from "@tidegate/storage/workflows/RunKeys"
 import { beginScheduled, nextScheduled } from "@tidegate/storage/workflows/Schedules"
 import { shardOf } from "../../entities/src/Shards.ts"
 import { Sharding } from "effect/cluster"
@@ -138,7 +139,7 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
     Effect.gen(function* () {
       const workflow = yield* flow({ triggers: { schedule: [{ cron: " 0  9 * * 1-5 ", timezone: "Europe/Berlin" }] } })
       const schedule = [{ cron: "0 9 * * 1-5", timezone: "Europe/Berlin", missed: "once" }]
-      expect(workflow).toMatchObject({ version: 1, triggers: { schedule, answer: null } })
+      expect(workflow).toMatchObject({ version: 1, triggers: { schedule, answer: null, deduplicate: null } })
       const change = (triggers: unknown) => call("PATCH", `/workflows/${workflow.id}`, { body: { triggers } })
       expect((yield* change({ schedule })).body.version).toBe(1)
       expect((yield* change(null)).body).toMatchObject({ version: 2, triggers: null })
@@ -156,6 +157,10 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
       expect(yield* faultOf({ answer: { step_id: "nome" } })).toMatchObject([
         400,
         [{ path: "triggers.answer.step_id" }]
+      ])
+      expect(yield* faultOf({ deduplicate: { key: "trigger.body.id", window_ms: 1_000 } })).toMatchObject([
+        400,
+        [{ path: "triggers.deduplicate.key" }]
       ])
       expect(yield* faultOf({ answer: { step_id: "name", timeout_ms: 60_000 } })).toMatchObject([
         400,
@@ -238,6 +243,60 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
       const [schedule] = yield* dueOf(workflow.id)
       expect(Date.parse(schedule!.due_at!)).toBeGreaterThan(yield* Clock.currentTimeMillis)
       expect(yield* nextScheduled).not.toBeNull()
+    })
+  )
+
+  it.effect("A redelivery within the window repeats the first run and carries nothing out", () =>
+    Effect.gen(function* () {
+      const deduplicate = { key: "body.id", window_ms: 60_000 }
+      const workflow = yield* flow({ triggers: { deduplicate } })
+      expect(workflow.triggers.deduplicate).toEqual(deduplicate)
+      const sent = (id: unknown) => Effect.map(receive(workflow, { id, name: "Ada" }), ({ run }) => run)
+      // Two of one batch, one of a later batch, a number that is written as a text, another key, and no key.
+      const [first, together] = [yield* sent(7), yield* sent(7)]
+      yield* carryOut(workflow.id)
+      const [later, text, other, none, again] = [
+        yield* sent(7),
+        yield* sent("7"),
+        yield* sent(8),
+        yield* sent(null),
+        yield* sent(null)
+      ]
+      yield* carryOut(workflow.id)
+      const runs = new Map((yield* runsOf(workflow.id)).map((run: { id: string }) => [run.id, run]))
+      for (const id of [first, other, none, again]) {
+        expect(runs.get(id)).toMatchObject({ status: "succeeded", outcome: "completed", error_code: null })
+      }
+      for (const id of [together, later, text]) {
+        expect(runs.get(id)).toMatchObject({
+          status: "succeeded",
+          outcome: "duplicate",
+          error_code: "DUPLICATE_RUN",
+          error_message: `repeats ${first}`,
+          succeeded_steps: 0,
+          skipped_steps: 1
+        })
+      }
+      expect((yield* detail(workflow.id, later)).steps[0]).toMatchObject({
+        status: "skipped",
+        skip_reason: "run_stopped"
+      })
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update workflow_keys set expires_at = now() - interval '1 second' where workflow_id = ${workflow.id}`
+      const anew = yield* sent(7)
+      yield* carryOut(workflow.id)
+      expect((yield* detail(workflow.id, anew)).outcome).toBe("completed")
+    })
+  )
+
+  it.effect("A run that was about to begin when its process died does not repeat itself", () =>
+    Effect.gen(function* () {
+      const workflow = yield* flow({ triggers: { deduplicate: { key: "body.id", window_ms: 60_000 } } })
+      const { run } = yield* receive(workflow, { id: 1 })
+      const keyed = { id: run, team_id: teams.a.id, key: "k", created_at: new Date() }
+      expect(yield* claimKeys(workflow.id, 60_000, [keyed])).toEqual(new Map([["k", run]]))
+      expect(yield* claimKeys(workflow.id, 60_000, [keyed])).toEqual(new Map([["k", run]]))
+      expect(yield* claimKeys(workflow.id, 60_000, [{ ...keyed, id: "wfr_other" }])).toEqual(new Map([["k", run]]))
     })
   )
 

@@ -14,7 +14,7 @@ const countOrNull = Schema.NullOr(Schema.Int)
 const durationOrNull = countOrNull.annotate({ description: "Milliseconds from start to end. Null: it has not ended" })
 const sizeOrNull = countOrNull.annotate({ description: "Bytes. Null: unknown" })
 
-const Outcome = Schema.Literals(["completed", "filtered", "completed_with_errors", "failed", "cancelled"])
+const Outcome = Schema.Literals(["completed", "filtered", "completed_with_errors", "failed", "cancelled", "duplicate"])
 
 const row = {
   id: Schema.String,

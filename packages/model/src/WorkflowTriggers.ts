@@ -23,9 +23,17 @@ export const WorkflowAnswer = Schema.Struct({
 }).annotate({ identifier: "WorkflowAnswer" })
 export type WorkflowAnswer = typeof WorkflowAnswer.Type
 
+/** Of runs with the same value at `key`, those within `window_ms` of the first one repeat it, and carry nothing out. */
+export const WorkflowDeduplicate = Schema.Struct({
+  key: Schema.String,
+  window_ms: Schema.Int.annotate({ description: "Milliseconds" })
+}).annotate({ identifier: "WorkflowDeduplicate" })
+export type WorkflowDeduplicate = typeof WorkflowDeduplicate.Type
+
 export const WorkflowTriggers = Schema.Struct({
   schedule: Schema.Array(WorkflowSchedule),
-  answer: Schema.NullOr(WorkflowAnswer)
+  answer: Schema.NullOr(WorkflowAnswer),
+  deduplicate: Schema.NullOr(WorkflowDeduplicate)
 }).annotate({ identifier: "WorkflowTriggers" })
 export type WorkflowTriggers = typeof WorkflowTriggers.Type
 

@@ -6,6 +6,7 @@ const schedules = tests("packages/workflows/test/triggers/Schedule.test.ts")
 const begun = triggers("A call begins a run with its own input, which the run's detail shows")
 const written = triggers("Triggers are stored with their defaults, belong to the version, and are validated")
 const answered = triggers("A sender is answered by the output of a step, whether it asks before the run or after it")
+const repeated = triggers("A redelivery within the window repeats the first run and carries nothing out")
 const made = triggers("A paused workflow makes up for missed times when it goes on, and a disabled one has missed none")
 
 export const workflowTriggers: Section = {
@@ -13,8 +14,12 @@ export const workflowTriggers: Section = {
   endpoints: [row("POST /workflows/{id}/runs", begun)],
   fields: {
     WorkflowRunInput: [of("trigger", begun)],
-    "WorkflowTriggers WorkflowTriggersWrite": [of("schedule schedule[].* answer", written)],
+    "WorkflowTriggers WorkflowTriggersWrite": [
+      of("schedule schedule[].* answer", written),
+      of("deduplicate", repeated)
+    ],
     WorkflowSchedule: [of("cron timezone missed", written)],
+    "WorkflowDeduplicate WorkflowDeduplicateWrite": [of("key window_ms", repeated)],
     "WorkflowAnswer WorkflowAnswerWrite": [of("step_id timeout_ms", answered)]
   },
   states: [

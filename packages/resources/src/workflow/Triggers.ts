@@ -1,5 +1,7 @@
 import { Result, Schema } from "effect"
 import { MissedRule, type WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
+import { maxPathLength } from "@tidegate/json/JsonPath"
+import { compileOrdering } from "@tidegate/rules/Ordering"
 import { compileSchedule, longestCron } from "@tidegate/workflows/triggers/Schedule"
 import { didYouMean } from "@tidegate/model/NearestName"
 import type { FieldErrors } from "../Input.ts"
@@ -55,6 +57,33 @@ const Answer = Schema.NullOr(
   description: "The sender of a request waits for the output of a step as its answer. Null: it is answered at once"
 })
 
+const longestWindow = 7 * 86_400_000
+const windowMessage = `must be a whole number from 1000 to ${longestWindow}`
+
+const Key = text
+  .check(
+    Schema.makeFilter(
+      (path: string) =>
+        Result.match(compileOrdering(path), { onSuccess: () => true, onFailure: ({ message }) => message }),
+      { toJsonSchema: () => ({ maxLength: maxPathLength, pattern: String.raw`^(\$\.)?(body|headers|query)[.\[]` }) }
+    )
+  )
+  .annotate({ description: "A path to one value of what began the run, in its body, headers or query" })
+
+const Deduplicate = Schema.NullOr(
+  Schema.Struct({
+    key: Key,
+    window_ms: Schema.Number.annotate({ description: "Milliseconds, up to 7 days" }).check(
+      Schema.isInt({ message: windowMessage }).abort(),
+      Schema.isBetween({ minimum: 1_000, maximum: longestWindow }, { message: windowMessage })
+    )
+  }).annotate({ identifier: "WorkflowDeduplicateWrite" })
+).annotate({
+  message: "must be an object with a key and window_ms, or null",
+  description:
+    "A run with the same value at `key` as one within `window_ms` before it carries nothing out: its outcome is `duplicate`. Null: every run is carried out"
+})
+
 export const TriggersWrite = Schema.NullOr(
   Schema.Struct({
     schedule: optional(
@@ -63,7 +92,8 @@ export const TriggersWrite = Schema.NullOr(
         .check(Schema.isMaxLength(maxSchedules, { message: `must be at most ${maxSchedules}` }))
         .annotate({ description: "Times at which runs begin" })
     ),
-    answer: optional(Answer)
+    answer: optional(Answer),
+    deduplicate: optional(Deduplicate)
   }).annotate({ identifier: "WorkflowTriggersWrite" })
 ).annotate({
   message: "must be an object or null",
@@ -83,7 +113,8 @@ export const triggersOf = (written: typeof TriggersWrite.Type): WorkflowTriggers
         answer:
           written.answer == null
             ? null
-            : { step_id: written.answer.step_id, timeout_ms: written.answer.timeout_ms ?? 10_000 }
+            : { step_id: written.answer.step_id, timeout_ms: written.answer.timeout_ms ?? 10_000 },
+        deduplicate: written.deduplicate ?? null
       }
 
 /** Faults of triggers that depend on the rest of the workflow: settings that would have no effect. */

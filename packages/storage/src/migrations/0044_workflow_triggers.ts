@@ -25,5 +25,17 @@ const statements = [
     primary key (workflow_id, cron, timezone)
   ) with (fillfactor = 70)`,
   `create index workflow_schedules_due on workflow_schedules (due_at) where active and due_at is not null`,
-  `create index workflow_schedules_team on workflow_schedules (team_id)`
+  `create index workflow_schedules_team on workflow_schedules (team_id)`,
+
+  // The run that others with the same key repeat, if they were begun before "expires_at".
+  `create table workflow_keys (
+    workflow_id text collate "C" not null,
+    key text collate "C" not null,
+    team_id text collate "C" not null references teams (id),
+    run_id text collate "C" not null,
+    expires_at timestamptz not null,
+    primary key (workflow_id, key)
+  ) with (fillfactor = 70)`,
+  `create index workflow_keys_expires on workflow_keys (expires_at)`,
+  `create index workflow_keys_team on workflow_keys (team_id)`
 ]

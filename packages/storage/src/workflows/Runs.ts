@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
 import type { StoredHead } from "@tidegate/model/Message"
+import type { WorkflowDeduplicate } from "@tidegate/model/WorkflowTriggers"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { HotSql } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
@@ -45,6 +46,7 @@ export interface RunningWorkflow {
   readonly team_id: string
   readonly status: "draft" | "active" | "paused" | "disabled"
   readonly deleted: boolean
+  readonly deduplicate?: WorkflowDeduplicate | null
 }
 
 /** The work of a workflow. */
@@ -61,6 +63,7 @@ interface Running {
   readonly running_team: string
   readonly running_status: RunningWorkflow["status"]
   readonly running_deleted: boolean
+  readonly running_deduplicate: WorkflowDeduplicate | null
   readonly running_next: Date | null
   /** In the first row alone. */
   readonly running_held: Readonly<Record<string, number>> | null
@@ -84,7 +87,7 @@ export const dueRuns = Effect.fnUntraced(function* (
   const sql = yield* HotSql
   const rows = yield* sql<DueRow>`
     with running as materialized (
-      select team_id, status, deleted_at is not null as deleted, (
+      select team_id, status, deleted_at is not null as deleted, triggers -> 'deduplicate' as deduplicate, (
           select due_at from workflow_queue
           where shard = ${shard} and workflow_id = ${workflowId} and due_at > ${new Date(now)}
           order by shard, workflow_id, due_at limit 1
@@ -121,16 +124,23 @@ export const dueRuns = Effect.fnUntraced(function* (
         left join lateral (select * from workflow_inputs i where q.id is null and i.run_id = c.run_id limit 1) i on true
       where c.before < ${bytes}
     )
-    select running.team_id as running_team, running.status as running_status, running.deleted as running_deleted, running.next as running_next,
+    select running.team_id as running_team, running.status as running_status, running.deleted as running_deleted, running.deduplicate as running_deduplicate, running.next as running_next,
       case when row_number() over (order by due_at, id) = 1 then running.held end as running_held, chosen_runs.*
     from running left join chosen_runs on true
     order by due_at, id`
   const [first] = rows
   if (first === undefined) return null
-  const { running_deleted: deleted, running_held, running_next, running_status: status, running_team: team_id } = first
+  const {
+    running_deduplicate: deduplicate,
+    running_deleted: deleted,
+    running_held,
+    running_next,
+    running_status: status,
+    running_team: team_id
+  } = first
   const next = running_next?.getTime() ?? null
   const held = new Map(Object.entries(running_held ?? {}))
-  return { running: { team_id, status, deleted }, runs: rows.filter((row) => row.id !== null), next, held }
+  return { running: { team_id, status, deleted, deduplicate }, runs: rows.filter((row) => row.id !== null), next, held }
 })
 
 export interface StoredPart {

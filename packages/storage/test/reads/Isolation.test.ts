@@ -145,6 +145,8 @@ const world = Layer.effectDiscard(
         values (${run}, ${team}, 1, ${workflow}, now())`
       yield* sql`insert into workflow_schedules (workflow_id, team_id, cron, timezone, missed, active)
         values (${workflow}, ${team}, '0 9 * * *', 'UTC', 'once', true)`
+      yield* sql`insert into workflow_keys (workflow_id, key, team_id, run_id, expires_at)
+        values (${workflow}, 'k', ${team}, ${run}, now() + interval '1 day')`
       yield* sql`insert into workflow_inputs (run_id, team_id, method, path, query, headers, body, created_at)
         values (${run}, ${team}, 'POST', '/', '', '{}', '', now())`
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)

@@ -220,6 +220,7 @@ export const tables = {
   pending_routes: { ...team, kind: "waits", about: ["request_id", "requests"], key: ["connection_id", "request_id"] },
   workflow_queue: { ...team, kind: "waits", about: ["run_id", "workflow_runs"], key: ["run_id"] },
   request_shares: { ...team, kind: "expires", at: "forgotten_at", hashed: ["token_hash"] },
+  workflow_inputs: { ...team, kind: "expires", at: "expires_at" },
   step_results: { ...team, kind: "expires", at: "expires_at" },
   idempotency_keys: { ...team, kind: "expires", at: "expires_at", sealed: { answer: { row: "id" } } },
   work_in_hand: { ...team, kind: "expires", at: "expires_at" },

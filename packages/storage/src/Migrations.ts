@@ -40,8 +40,8 @@ import idempotencyKeys from "./migrations/0037_idempotency_keys.ts"
 import actionHolds from "./migrations/0038_action_holds.ts"
 import providerAccounts from "./migrations/0039_provider_accounts.ts"
 import channels from "./migrations/0040_channels.ts"
+import workflowInputs from "./migrations/0042_workflow_inputs.ts"
 import workflowTriggers from "./migrations/0044_workflow_triggers.ts"
-import workflowInputs from "./migrations/0045_workflow_inputs.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -86,8 +86,8 @@ const migrations = Migrator.fromRecord({
   "0038_action_holds": actionHolds,
   "0039_provider_accounts": providerAccounts,
   "0040_channels": channels,
-  "0044_workflow_triggers": workflowTriggers,
-  "0045_workflow_inputs": workflowInputs
+  "0042_workflow_inputs": workflowInputs,
+  "0044_workflow_triggers": workflowTriggers
 })
 
 /**

@@ -208,7 +208,6 @@ export const tables = {
   proxy_exchanges: { ...grows, by: ["id", prefixes.proxyExchange], key: ["id"], keptAs: "payload" },
   // Half of a page is kept free, as in `events`: each run is updated at least once.
   workflow_runs: { ...grows, by: ["id", prefixes.workflowRun], key: ["id"], keptAs: "record", fillFactor: 50 },
-  workflow_inputs: { ...grows, by: ["run_id", prefixes.workflowRun], key: ["run_id"], keptAs: "payload" },
   // By the day on which an entry was written, not by its run's day: nothing is inserted into an old day.
   workflow_steps: {
     ...grows,
@@ -222,6 +221,7 @@ export const tables = {
   pending_routes: { ...team, kind: "waits", about: ["request_id", "requests"], key: ["connection_id", "request_id"] },
   workflow_queue: { ...team, kind: "waits", about: ["run_id", "workflow_runs"], key: ["run_id"] },
   request_shares: { ...team, kind: "expires", at: "forgotten_at", hashed: ["token_hash"] },
+  workflow_inputs: { ...team, kind: "expires", at: "expires_at" },
   step_results: { ...team, kind: "expires", at: "expires_at" },
   idempotency_keys: { ...team, kind: "expires", at: "expires_at", sealed: { answer: { row: "id" } } },
   work_in_hand: { ...team, kind: "expires", at: "expires_at" },

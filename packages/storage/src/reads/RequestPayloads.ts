@@ -13,7 +13,7 @@ export const inputPayload = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<PayloadRow>`
     select ${sql.literal(payloadColumns(largest))} from (
-      select run_id as id, method, path, query, headers, body, octet_length(body) as body_size, null::text as rejection_cause
+      select run_id as id, method, path, query, headers, body, body_size, null::text as rejection_cause
       from workflow_inputs where run_id = ${runId} and team_id = ${team}
     ) r`.unprepared
   return (yield* payloadsOf(rows)).get(runId)

@@ -100,7 +100,7 @@ const triggerOf = Effect.fnUntraced(function* (
           case when ${withPreview} then encode(sha256(body), 'hex') end as body_hash
         from requests where id = ${request_id} and team_id = ${team_id}`
     : sql<RequestRow>`
-        select method, path, headers, octet_length(body) as body_size, created_at as ingested_at, null as retry_kind,
+        select method, path, headers, body_size, ingested_at, null as retry_kind,
           case when ${withPreview} then encode(sha256(body), 'hex') end as body_hash
         from workflow_inputs where run_id = ${id} and team_id = ${team_id}`
   const [source] = yield* sql<{ name: string; provider_key: string | null; definition_key: string | null }>`

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { prefixes, sibling } from "@tidegate/model/Ids"
 import type { StoredHead } from "@tidegate/model/Message"
 import type { RunTriggerType } from "@tidegate/model/WorkflowTriggers"
+import { inputExpiry } from "./RunInputs.ts"
 
 /** Runs that no request begins: their input is stored with them. */
 
@@ -31,20 +31,21 @@ export const beginRun = Effect.fnUntraced(function* ({
   workflowId
 }: RunBeginning): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  // The run's request id names no stored request: its input takes the place of one.
   yield* sql`
     with begun as (
       insert into workflow_runs
         (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, trigger, created_at, updated_at)
-      select ${id}, w.team_id, w.id, ${sibling(prefixes.request, id)}, coalesce(w.source_id, ''), w.version, 'queued',
+      select ${id}, w.team_id, w.id, ${id}, coalesce(w.source_id, ''), w.version, 'queued',
         jsonb_array_length(w.named), ${trigger}, ${at}::timestamptz, ${at}::timestamptz
       from workflows w
       where w.id = ${workflowId} and w.team_id = ${teamId} and w.deleted_at is null and w.status in ('active', 'paused')
       on conflict do nothing returning id, team_id, workflow_id, created_at
     ), given as (
-      insert into workflow_inputs (run_id, team_id, method, path, query, headers, body, created_at)
-      select id, team_id, ${input.method}, ${input.path}, ${input.query}, ${input.headers}, ${Buffer.from(input.body)}::bytea, created_at
-      from begun
+      insert into workflow_inputs
+        (run_id, team_id, method, path, query, headers, body, body_size, ingested_at, expires_at)
+      select b.id, b.team_id, ${input.method}, ${input.path}, ${input.query}, ${input.headers},
+        ${Buffer.from(input.body)}::bytea, ${input.body.length}::int4, b.created_at, ${inputExpiry(sql)}
+      from begun b join teams t on t.id = b.team_id
     )
     insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
     select id, team_id, ${shard}::int2, workflow_id, created_at from begun`

@@ -15,7 +15,7 @@ export interface RetryableRun {
   /** The id of the last requested retry, and the step. */
   readonly retry_id: string | null
   readonly retried_step_id: string | null
-  /** When retention removed the request's payload; null: it is stored. */
+  /** When retention removed the run's input; null: it is stored. */
   readonly expired_at: Date | null
 }
 
@@ -33,7 +33,7 @@ export const readRetryable = Effect.fnUntraced(function* (
     from workflow_runs r
       join teams t on t.id = r.team_id
       left join lateral (select headers from requests where requests.id = r.request_id limit 1) q on true
-      left join lateral (select headers from workflow_inputs where q.headers is null and run_id = r.id limit 1) i on true
+      left join workflow_inputs i on i.run_id = r.request_id
     where r.id = ${runId} and r.workflow_id = ${workflowId} and r.team_id = ${team_id}`
   return row ?? null
 })

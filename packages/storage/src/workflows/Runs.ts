@@ -75,8 +75,8 @@ type DueRow = Running & (DueRun | { readonly id: null })
 /**
  * A workflow with its due runs, the longest due first, up to a number of bytes (the first run always is included): those of their
  * requests and of their steps' outputs. None while the workflow is paused or deleted; all of them, whenever they are due, when it
- * is disabled. Runs that the caller has in hand are left out. A run that no request began has its own input in the place of one.
- * `headers` is empty when retention has removed it. Null: there is no workflow.
+ * is disabled. Runs that the caller has in hand are left out. A run has the input of its request, or its own (`RunInputs`). `headers`
+ * is empty when retention has removed it. Null: there is no workflow.
  */
 export const dueRuns = Effect.fnUntraced(function* (
   shard: number,
@@ -85,6 +85,8 @@ export const dueRuns = Effect.fnUntraced(function* (
   { bytes, inHand, limit }: { readonly limit: number; readonly bytes: number; readonly inHand: ReadonlyArray<string> }
 ): Effect.fn.Return<DueWork | null, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
+  // Only these runs look for an input of their own: a run of a request costs nothing more.
+  const ownInput = sql.literal(`r.request_id >= '${prefixes.workflowRun}'`)
   const rows = yield* sql<DueRow>`
     with running as materialized (
       select team_id, status, deleted_at is not null as deleted, triggers -> 'deduplicate' as deduplicate, (
@@ -109,19 +111,18 @@ export const dueRuns = Effect.fnUntraced(function* (
       from due d
         cross join lateral (select request_id, kept from workflow_runs where workflow_runs.id = d.run_id limit 1) r
         left join lateral (select body_size from requests where requests.id = r.request_id limit 1) q on true
-        left join lateral (
-          select octet_length(body) as bytes from workflow_inputs i where q.body_size is null and i.run_id = d.run_id limit 1
-        ) i on true
-        cross join lateral (select coalesce(q.body_size, i.bytes, 0) + r.kept + coalesce(octet_length(d.carried), 0) as size) s
+        left join lateral (select body_size from workflow_inputs i where i.run_id = r.request_id and ${ownInput}) i on true
+        cross join lateral (select coalesce(q.body_size, i.body_size, 0) + r.kept + coalesce(octet_length(d.carried), 0) as size) s
     ), chosen_runs as (
       select c.found, r.id, r.team_id, r.request_id, r.source_id,
         coalesce((select name from sources where sources.id = r.source_id), '') as source_name, r.version, r.parts, r.attempts, r.kept, r.status, r.created_at, c.due_at,
-        c.carried, coalesce(q.method, i.method, '') as method, coalesce(q.path, i.path, '') as path,
-        coalesce(q.query, i.query, '') as query, coalesce(q.headers, i.headers, '') as headers, coalesce(q.body, i.body) as body, q.presented, coalesce(q.ingested_at, r.created_at) as ingested_at
+        c.carried, coalesce(q.method, i.method, '') as method, coalesce(q.path, i.path, '') as path, coalesce(q.query, i.query, '') as query,
+        coalesce(q.headers, i.headers, '') as headers, coalesce(q.body, i.body) as body, q.presented,
+        coalesce(q.ingested_at, i.ingested_at, r.created_at) as ingested_at
       from chosen c
         cross join lateral (select * from workflow_runs where workflow_runs.id = c.run_id limit 1) r
         left join lateral (select * from requests where requests.id = c.request_id limit 1) q on true
-        left join lateral (select * from workflow_inputs i where q.id is null and i.run_id = c.run_id limit 1) i on true
+        left join lateral (select * from workflow_inputs i where i.run_id = r.request_id and ${ownInput}) i on true
       where c.before < ${bytes}
     )
     select running.team_id as running_team, running.status as running_status, running.deleted as running_deleted, running.deduplicate as running_deduplicate, running.next as running_next,

@@ -153,6 +153,9 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
       expect(
         yield* faultOf({ schedule: Array.from({ length: 11 }, (_, i) => ({ cron: `${i} 9 * * *` })) })
       ).toMatchObject([400, [{ message: "must be at most 10" }]])
+      expect(
+        yield* faultOf({ schedule: [{ cron: "0 9 * * *" }, { cron: "0  9 * * *", missed: "all" }] })
+      ).toMatchObject([400, [{ path: "triggers.schedule", message: "must have different times" }]])
       expect(yield* faultOf({ schedule: [], schedules: [] })).toMatchObject([400, [{ path: "triggers.schedules" }]])
       expect(yield* faultOf({ answer: { step_id: "nome" } })).toMatchObject([
         400,

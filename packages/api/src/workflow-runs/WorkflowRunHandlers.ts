@@ -8,7 +8,7 @@ import { prefixes } from "@tidegate/model/Ids"
 import { userOf } from "@tidegate/model/Session"
 import { judgeWorkflowRun } from "@tidegate/resources/WorkflowRunInput"
 import * as RunReads from "@tidegate/storage/reads/RunReads"
-import { beginRun } from "@tidegate/storage/workflows/BegunRuns"
+import { beginOneRun } from "@tidegate/storage/workflows/BegunRuns"
 import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
@@ -40,7 +40,7 @@ export const layer = HttpApiBuilder.group(
           input,
           at
         } as const
-        yield* reading(beginRun(run))
+        yield* reading(beginOneRun(run))
         const begun = yield* reading(RunReads.one(teamId, params.id, id))
         if (begun === null) {
           return yield* fail("WORKFLOW_NOT_EXECUTABLE", `the workflow is ${workflow.status}`, { issues: [] })

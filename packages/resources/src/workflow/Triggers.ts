@@ -39,6 +39,13 @@ const Schedule = Schema.Struct({
   .annotate({ message: "must be an object with a cron" })
   .check(Schema.makeFilter(faultOf, { toJsonSchema: () => ({}) }))
 
+/** The fields of an expression, each separated by one space. */
+const normal = (cron: string): string => cron.trim().split(/\s+/u).join(" ")
+
+/** A schedule that is there twice would have no effect the second time. */
+const areDifferent = (schedules: ReadonlyArray<{ readonly cron: string; readonly timezone?: string }>): boolean =>
+  new Set(schedules.map(({ cron, timezone = "UTC" }) => `${normal(cron)} ${timezone}`)).size === schedules.length
+
 const longestAnswer = 30_000
 const timeoutMessage = `must be a whole number from 100 to ${longestAnswer}`
 
@@ -89,7 +96,12 @@ export const TriggersWrite = Schema.NullOr(
     schedule: optional(
       Schema.Array(Schedule)
         .annotate({ message: "must be a list" })
-        .check(Schema.isMaxLength(maxSchedules, { message: `must be at most ${maxSchedules}` }))
+        .check(
+          Schema.isMaxLength(maxSchedules, { message: `must be at most ${maxSchedules}` }),
+          Schema.makeFilter((schedules) => areDifferent(schedules) || "must have different times", {
+            toJsonSchema: () => ({})
+          })
+        )
         .annotate({ description: "Times at which runs begin" })
     ),
     answer: optional(Answer),
@@ -106,7 +118,7 @@ export const triggersOf = (written: typeof TriggersWrite.Type): WorkflowTriggers
     ? null
     : {
         schedule: (written.schedule ?? []).map(({ cron, missed = "once", timezone = "UTC" }) => ({
-          cron: cron.trim().split(/\s+/u).join(" "),
+          cron: normal(cron),
           timezone,
           missed
         })),

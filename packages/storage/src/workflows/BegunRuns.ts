@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { StoredHead } from "@tidegate/model/Message"
 import type { RunTriggerType } from "@tidegate/model/WorkflowTriggers"
+import { withPartitions } from "../retention/Partitions.ts"
 import { inputExpiry } from "./RunInputs.ts"
 
 /** Runs that no request begins: their input is stored with them. */
@@ -50,3 +51,7 @@ export const beginRun = Effect.fnUntraced(function* ({
     insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
     select id, team_id, ${shard}::int2, workflow_id, created_at from begun`
 })
+
+/** The same as a transaction of its own. */
+export const beginOneRun = (run: RunBeginning): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) => withPartitions(sql)(beginRun(run)))

@@ -5,6 +5,7 @@ import type { MissedRule, WorkflowSchedule } from "@tidegate/model/WorkflowTrigg
 import { yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
 import { compileSchedule, ticksOf } from "@tidegate/workflows/triggers/Schedule"
 import * as Columns from "../journal/Columns.ts"
+import { withPartitions } from "../retention/Partitions.ts"
 import { beginRun } from "./BegunRuns.ts"
 import type { WorkflowRow } from "./WorkflowRow.ts"
 
@@ -84,7 +85,7 @@ export const beginScheduled = Effect.fnUntraced(function* (
   SqlClient.SqlClient
 > {
   const sql = yield* SqlClient.SqlClient
-  return yield* sql.withTransaction(
+  const begun = sql.withTransaction(
     Effect.gen(function* () {
       const due = yield* sql<DueSchedule>`
         select workflow_id, team_id, cron, timezone, missed, due_at from workflow_schedules
@@ -111,6 +112,7 @@ export const beginScheduled = Effect.fnUntraced(function* (
       return { workflows: [...workflows], more: due.length === atOnce }
     })
   )
+  return yield* withPartitions(sql)(begun)
 })
 
 /** When the next schedule is due (Unix ms). Null: none is. */

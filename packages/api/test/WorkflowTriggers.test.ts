@@ -211,7 +211,8 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
       const sql = yield* SqlClient.SqlClient
       const bodies = yield* sql<{ body: Uint8Array }>`
         select i.body from workflow_inputs i join workflow_runs r on r.id = i.run_id where r.workflow_id = ${workflow.id}`
-      const hours = bodies.map(({ body }) => JSON.parse(Buffer.from(body).toString()).scheduled_at.slice(11, 13)).sort()
+      const hourOf = (body: Uint8Array): string => JSON.parse(Buffer.from(body).toString()).scheduled_at.slice(11, 13)
+      const hours = bodies.map(({ body }) => hourOf(body)).toSorted()
       expect(hours).toEqual(["00", "01", "02", "03"])
       expect(yield* dueOf(workflow.id)).toEqual([{ active: true, due_at: "2026-05-01T04:00:00.000Z" }])
     })
@@ -336,10 +337,7 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
       const { run } = yield* receive(workflow, {})
       const about = { team_id: teams.a.id, run_id: run, step_id: "name" }
       expect(yield* ask(workflow.id, { ...about, timeout_ms: 200 })).toBeNull()
-      const stopped = Effect.andThen(
-        Effect.sleep("50 millis"),
-        call("PATCH", `/workflows/${workflow.id}`, { body: { status: "disabled" } })
-      )
+      const stopped = call("PATCH", `/workflows/${workflow.id}`, { body: { status: "disabled" } })
       const [answer] = yield* Effect.all([ask(workflow.id, { ...about, timeout_ms: 200_000 }), stopped], {
         concurrency: "unbounded"
       })

@@ -8,11 +8,9 @@ import { settableHeaders } from "./ResponseHeaders.ts"
 /** The largest body, in characters. */
 const longestBody = 1_048_576
 
-const mediaTypes = {
-  json: "application/json; charset=utf-8",
-  text: "text/plain; charset=utf-8",
-  xml: "application/xml; charset=utf-8"
-} as const
+const inJson = "application/json; charset=utf-8"
+const inXml = "application/xml; charset=utf-8"
+const asText = "text/plain; charset=utf-8"
 
 const bodyless: ReadonlySet<number> = new Set([204, 205, 304])
 
@@ -21,10 +19,11 @@ const isStatus = (value: unknown): value is number =>
 
 /** A page cannot be answered: it would run in browsers with the origin of the API. */
 const mediaTypeOf = (body: Json, headers: Readonly<Record<string, unknown>>): string => {
-  if (typeof body !== "string") return mediaTypes.json
+  if (typeof body !== "string") return inJson
   const written = headers["content-type"]
   const named = typeof written === "string" ? /^[a-z]+\/(?:[\w.+-]+\+)?(json|xml)\b/i.exec(written)?.[1] : undefined
-  return named === undefined ? mediaTypes.text : mediaTypes[named.toLowerCase() as "json" | "xml"]
+  if (named === undefined) return asText
+  return named.toLowerCase() === "xml" ? inXml : inJson
 }
 
 /**

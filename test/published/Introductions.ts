@@ -52,6 +52,7 @@ export const introductions: Readonly<Record<string, string>> = {
     "The calls that senders make. They need no API key: the settings of the source define what a sender has to present. Guide: [sources](../sources.md).",
   "Workflow tests":
     "Tests show what a workflow would do with a request. Guide: [testing workflows](../workflow-testing.md).",
+  "Workflow runs": "Runs that calls begin. Guide: [triggers of workflows](../workflow-triggers.md).",
   "Workflow templates":
     "Templates are workflows to start from. Guides: [the templates](../templates.md), [a first workflow](../tutorial-workflow.md).",
   "Workflow aggregates":

@@ -39,6 +39,7 @@ import * as TeamHandlers from "./teams/TeamHandlers.ts"
 import * as TransformationHandlers from "./transformations/TransformationHandlers.ts"
 import * as WorkflowAggregateHandlers from "./workflow-aggregates/WorkflowAggregateHandlers.ts"
 import * as WorkflowHandlers from "./workflows/WorkflowHandlers.ts"
+import * as WorkflowRunHandlers from "./workflow-runs/WorkflowRunHandlers.ts"
 import * as WorkflowTemplateHandlers from "./workflow-templates/WorkflowTemplateHandlers.ts"
 import * as WorkflowTestHandlers from "./workflow-tests/WorkflowTestHandlers.ts"
 import { Credentials } from "./Credentials.ts"
@@ -97,6 +98,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     WorkflowAggregateHandlers.layer,
     WorkflowTemplateHandlers.layer,
     WorkflowTestHandlers.layer,
+    WorkflowRunHandlers.layer,
     FilterHandlers.layer,
     ActionHandlers.layer,
     SourceProviderHandlers.layer,

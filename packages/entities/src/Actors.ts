@@ -21,6 +21,7 @@ import * as Poller from "./dispatch/Poller.ts"
 import * as TransformationBehaviour from "./Transformation/TransformationBehaviour.ts"
 import * as StepEffects from "./Workflow/effects/StepEffects.ts"
 import { Pace, RunPace } from "./Workflow/RunPace.ts"
+import * as ScheduleTicks from "./Workflow/ScheduleTicks.ts"
 import * as WorkflowBehaviour from "./Workflow/WorkflowBehaviour.ts"
 
 /** The actors of this process's shards and the poller that wakes them; retention and the delivery of alerts on one of the processes. */
@@ -42,6 +43,7 @@ export const layer = (
     ChannelBehaviour.layer,
     Poller.layer,
     AlertDelivery.layer,
+    ScheduleTicks.layer,
     Retention.layer(retention)
   ).pipe(
     Layer.provide([

@@ -73,7 +73,8 @@ export const create = Effect.fnUntraced(function* (
     status: "active",
     steps: steps as never,
     edges: edges as never,
-    version: 1
+    version: 1,
+    triggers: null
   })
 })
 

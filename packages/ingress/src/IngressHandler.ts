@@ -23,6 +23,7 @@ import { HandshakeSteps } from "./HandshakeSteps.ts"
 import { IngressTelemetry } from "./IngressTelemetry.ts"
 import { ProxyUpstream } from "./ProxyUpstream.ts"
 import { SourceSnapshots } from "./SourceSnapshots.ts"
+import { WaitingSenders } from "./WaitingSenders.ts"
 import type { FramedMessage } from "./wire/FramedMessage.ts"
 
 /**
@@ -52,6 +53,7 @@ export class IngressHandler extends Context.Service<
     | ProxyExchanges
     | BinIngress
     | CalledSubscriptions
+    | WaitingSenders
   > = Layer.effect(
     IngressHandler,
     Effect.suspend(() => make)
@@ -67,6 +69,7 @@ const make = Effect.gen(function* () {
   const upstream = yield* ProxyUpstream
   const exchanges = yield* ProxyExchanges
   const bins = yield* BinIngress
+  const senders = yield* WaitingSenders
   const loops = yield* Loops
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
@@ -76,7 +79,7 @@ const make = Effect.gen(function* () {
   const telemetry = yield* IngressTelemetry.make(() => bodies.heldBytes)
   const refusals = new Refusals(telemetry)
   const steps = new Steps(bodies, refusals)
-  const answers = new Answers({ bodies, exchanges, refusals, steps, telemetry, upstream })
+  const answers = new Answers({ bodies, exchanges, refusals, senders, steps, telemetry, upstream })
   const storing = new Storing({
     answers,
     bins,

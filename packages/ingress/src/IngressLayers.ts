@@ -8,6 +8,7 @@ import { HandshakeSteps } from "./HandshakeSteps.ts"
 import { IngestLimits } from "./IngestLimits.ts"
 import { IngressHandler } from "./IngressHandler.ts"
 import { ProxyUpstream } from "./ProxyUpstream.ts"
+import { WaitingSenders } from "./WaitingSenders.ts"
 import { SourceSnapshots } from "./SourceSnapshots.ts"
 
 /** Ingress with all its parts. */
@@ -19,7 +20,8 @@ export const layer = IngressHandler.layer.pipe(
     ProxyUpstream.layer,
     ProxyExchanges.layer,
     BinIngress.layer,
-    CalledSubscriptions.layer
+    CalledSubscriptions.layer,
+    WaitingSenders.layer
   ]),
   Layer.provide([Certificates.layer, IngestLimits.layer])
 )

@@ -6,6 +6,7 @@ import { compileOrdering, type OrderingKey } from "@tidegate/rules/Ordering"
 import { compilingRules, type CompiledRules } from "@tidegate/rules/RuleSet"
 import { shardOf } from "@tidegate/entities/Shards"
 import { Ingress, ingressOrigin } from "@tidegate/model/Ingress"
+import type { WorkflowAnswer } from "@tidegate/model/WorkflowTriggers"
 import { compilingCustomResponse } from "@tidegate/rules/CustomResponse"
 import type { PresentedSecrets } from "@tidegate/verification/PresentedSecrets"
 import { compileSourceAuth, type SourceVerifier, verifyNobody } from "@tidegate/verification/SourceAuth"
@@ -67,6 +68,8 @@ export interface SourceSnapshot {
   readonly proxy: ProxySettings | null
   readonly routes: ReadonlyArray<Route>
   readonly workflows: ReadonlyArray<RunRoute>
+  /** The workflow whose run answers senders, and by which step; null: none does. */
+  readonly answer: (WorkflowAnswer & { readonly workflowId: string }) | null
 }
 
 /** Makes a snapshot of what was read of a source. */
@@ -145,10 +148,17 @@ export const makeSnapshotCompiler = Effect.gen(function* () {
         shard: shardOf(sharding, id),
         version,
         steps
-      }))
+      })),
+      answer: answerOf(source)
     }
   })
 })
+
+/** Of several workflows that would answer, the oldest does. */
+const answerOf = ({ workflows }: RoutedSource): SourceSnapshot["answer"] => {
+  const [first] = workflows.flatMap(({ answer, id }) => (answer === null ? [] : [{ ...answer, workflowId: id }]))
+  return first ?? null
+}
 
 /** Settings of the answer. A custom response that cannot be read is left out, because receiving requests matters more than their answer. */
 const replyOf = Effect.fnUntraced(function* (source: RoutedSource): Effect.fn.Return<ReplySettings> {

@@ -38,6 +38,7 @@ const snapshot = (more: Partial<SourceSnapshot> = {}): SourceSnapshot => ({
   proxy: null,
   routes: [],
   workflows: [],
+  answer: null,
   ...more
 })
 

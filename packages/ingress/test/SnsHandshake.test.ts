@@ -7,6 +7,7 @@ import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
 import { BinIngress } from "../src/BinIngress.ts"
+import { WaitingSenders } from "../src/WaitingSenders.ts"
 import { CalledSubscriptions } from "../src/channels/CalledSubscriptions.ts"
 import { Certificates } from "../src/Certificates.ts"
 import { HandshakeSteps } from "../src/HandshakeSteps.ts"
@@ -122,7 +123,8 @@ const snapshotOf = (certificates: Certificates["Service"]): SourceSnapshot => ({
       ordering: null
     }
   ],
-  workflows: []
+  workflows: [],
+  answer: null
 })
 
 const notHere = (): never => expect.fail("nothing here has a use for it")
@@ -170,7 +172,8 @@ const doorOf = (world: World) => {
     Layer.succeed(ProxyUpstream, { forward: notHere }),
     Layer.succeed(ProxyExchanges, { write: notHere, stats: notHere }),
     Layer.succeed(BinIngress, { store: notHere }),
-    Layer.succeed(CalledSubscriptions, { get: notHere, load: notHere, store: notHere })
+    Layer.succeed(CalledSubscriptions, { get: notHere, load: notHere, store: notHere }),
+    Layer.succeed(WaitingSenders, { wait: notHere })
   )
   return IngressHandler.layer.pipe(
     Layer.provide([journal, snapshots, dispatcher, HandshakeSteps.layer, proxy]),

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
+import { WorkflowTriggers } from "./WorkflowTriggers.ts"
 
 /** `active`: each request of its source begins a run. `paused`: too, but the runs wait. The others begin none. */
 export const WorkflowStatus = Schema.Literals(["draft", "active", "paused", "disabled"])
@@ -47,7 +48,7 @@ const Capabilities = Schema.Struct({
 export const Workflow = Schema.Struct({
   id: Schema.String,
   team_id: Schema.String,
-  source_id: textOrNull.annotate({ description: "Null: the source was deleted" }),
+  source_id: textOrNull.annotate({ description: "Null: it has none, or the source was deleted" }),
   name: Schema.String,
   description: textOrNull,
   status: WorkflowStatus,
@@ -57,6 +58,7 @@ export const Workflow = Schema.Struct({
   capabilities: Capabilities,
   steps: Schema.optionalKey(Schema.Array(Schema.Json)),
   edges: Schema.optionalKey(Schema.Array(Schema.Json)),
+  triggers: Schema.optionalKey(Schema.NullOr(WorkflowTriggers)),
   steps_count: Schema.Int,
   edges_count: Schema.Int,
   created_at: Timestamp,

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
+import { RunTriggerType } from "./WorkflowTriggers.ts"
 
 /** Runs of workflows, as the API shows them. */
 
@@ -13,7 +14,14 @@ const countOrNull = Schema.NullOr(Schema.Int)
 const durationOrNull = countOrNull.annotate({ description: "Milliseconds from start to end. Null: it has not ended" })
 const sizeOrNull = countOrNull.annotate({ description: "Bytes. Null: unknown" })
 
-export const RunOutcome = Schema.Literals(["completed", "filtered", "completed_with_errors", "failed", "cancelled"])
+export const RunOutcome = Schema.Literals([
+  "completed",
+  "filtered",
+  "completed_with_errors",
+  "failed",
+  "cancelled",
+  "duplicate"
+])
 
 const row = {
   id: Schema.String,
@@ -21,6 +29,10 @@ const row = {
   request_id: Schema.String,
   run_type: Schema.Literal("workflow"),
   label: textOrNull.annotate({ description: "By the workflow's run_label. Null: it has none, or has not begun" }),
+  trigger_type: RunTriggerType.annotate({
+    description:
+      "What began the run: a request, a key by the API (`api`), a person (`manual`), a schedule, or another workflow"
+  }),
   status: RunStatus,
   outcome: Schema.NullOr(RunOutcome),
   workflow_version: Schema.Int,
@@ -217,8 +229,8 @@ const source = {
 
 /** What began the run. Members that are no longer known are null. */
 export const RunTrigger = Schema.Struct({
-  type: Schema.Literal("request"),
-  request_id: Schema.String,
+  type: RunTriggerType,
+  request_id: Schema.String.annotate({ description: "Names a stored request if `type` is `request`" }),
   source: Schema.Struct({ ...source, definition_key: textOrNull }),
   delivery_mode: Schema.Literals(["webhook", "instant", "polling", "manual", "replay"]),
   method: textOrNull,

@@ -105,6 +105,7 @@ export const instantiated = (template: Template, written: Members): Result.Resul
       source_id: source_id ?? null,
       status: "draft",
       ...template.graph(given),
-      version: 1
+      version: 1,
+      triggers: null
     })
   })

@@ -4,6 +4,7 @@ import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { Workflow, WorkflowStatus } from "@tidegate/model/Workflow"
+import type { WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
 import { limits } from "@tidegate/workflows/Limits"
 import { labelFault } from "@tidegate/workflows/RunLabel"
 import { describedAs } from "./DescribedAs.ts"
@@ -13,6 +14,7 @@ import { type Body, bodyOf, type Change, resource, type Situation } from "./Reso
 import { ids, times } from "./ExampleIds.ts"
 import { chainOf, isChain } from "./workflow/Chain.ts"
 import { WorkflowEdges, WorkflowSteps } from "./workflow/Document.ts"
+import { triggersOf, TriggersWrite } from "./workflow/Triggers.ts"
 
 /** The limit of one team. */
 export const maxWorkflows = 1_000
@@ -44,12 +46,18 @@ const RunLabel = Schema.NullOr(
 
 const chained = ". A new workflow without this member is a chain: each step follows the one before"
 
+const SourceId = Schema.NullOr(Id).annotate({
+  message: "must be an id",
+  description: "The source whose requests begin runs. Null: only its triggers begin runs"
+})
+
 const settings = {
   description: optional(DescriptionUpTo(4_000)),
   run_label: optional(RunLabel),
   status: optional(Status),
   steps: optional(parts("steps", limits.steps, WorkflowSteps)),
-  edges: optional(parts("edges", limits.edges, WorkflowEdges, chained))
+  edges: optional(parts("edges", limits.edges, WorkflowEdges, chained)),
+  triggers: optional(TriggersWrite)
 }
 
 const steps: ReadonlyArray<Schema.JsonObject> = [
@@ -85,7 +93,7 @@ const version = (what: string) =>
 
 const Write = Schema.Struct({
   name: Name,
-  source_id: Id,
+  source_id: SourceId,
   ...settings,
   version: version("of an existing workflow ")
 }).annotate({
@@ -95,7 +103,7 @@ const Write = Schema.Struct({
 
 const Patch = Schema.Struct({
   name: optional(Name),
-  source_id: optional(Id),
+  source_id: optional(SourceId),
   ...settings,
   version: version("")
 }).annotate({ identifier: "WorkflowPatch" })
@@ -122,9 +130,12 @@ export interface WorkflowFields {
   readonly steps: ReadonlyArray<Schema.Json>
   readonly edges: ReadonlyArray<Schema.Json>
   readonly version: number
+  readonly triggers: WorkflowTriggers | null
 }
 
-type Written = { readonly [Name in keyof WorkflowFields]?: WorkflowFields[Name] }
+type Written = Omit<{ readonly [Name in keyof WorkflowFields]?: WorkflowFields[Name] }, "triggers"> & {
+  readonly triggers?: typeof TriggersWrite.Type
+}
 
 const columns = {
   name: "plain",
@@ -134,11 +145,12 @@ const columns = {
   status: "plain",
   steps: "plain",
   edges: "plain",
-  version: "plain"
+  version: "plain",
+  triggers: "plain"
 } as const
 
 const change =
-  (input: Written) =>
+  ({ triggers, ...input }: Written) =>
   (stored: WorkflowFields): Result.Result<Change<WorkflowFields, typeof columns>, GatewayError> => {
     const { version } = input
     if (version !== undefined && version !== stored.version) {
@@ -151,7 +163,12 @@ const change =
     }
     const { edges, steps } = input
     const staysChain = steps !== undefined && edges === undefined && isChain(stored)
-    return Result.succeed({ ...stored, ...input, ...(staysChain ? { edges: chainOf(steps) } : {}) })
+    return Result.succeed({
+      ...stored,
+      ...input,
+      ...(staysChain ? { edges: chainOf(steps) } : {}),
+      ...(triggers === undefined ? {} : { triggers: triggersOf(triggers) })
+    })
   }
 
 /** A workflow as it is returned. */
@@ -197,9 +214,20 @@ export const workflow = resource({
     source_id,
     status = "active",
     steps = [],
-    edges = chainOf(steps)
+    edges = chainOf(steps),
+    triggers = null
   }: typeof Write.Type) =>
-    Result.succeed<WorkflowFields>({ name, description, run_label, source_id, status, steps, edges, version: 1 }),
+    Result.succeed<WorkflowFields>({
+      name,
+      description,
+      run_label,
+      source_id,
+      status,
+      steps,
+      edges,
+      version: 1,
+      triggers: triggersOf(triggers)
+    }),
   change,
   upsert: change,
   columns,
@@ -216,6 +244,7 @@ export const workflow = resource({
     "run_label",
     "named",
     "edges_count",
+    "triggers",
     "created_at",
     "updated_at"
   ],
@@ -262,6 +291,7 @@ export const workflow = resource({
       },
       steps,
       edges,
+      triggers: null,
       steps_count: 2,
       edges_count: 2,
       ...times

@@ -29,6 +29,20 @@ const inert = { "content-security-policy": inertPolicy, "x-content-type-options"
 const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
 const value = /^[\t\x20-\x7e\x80-\xff]*$/
 
+/** Those of given headers that an operator may set, up to the limit of their number and size. Others are left out. */
+export const settableHeaders = (given: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> => {
+  const kept: Array<readonly [string, string]> = []
+  let size = 0
+  for (const [written, text] of Object.entries(given)) {
+    if (typeof text !== "string" || !name.test(written) || !value.test(text)) continue
+    if (forbidden.has(written.toLowerCase()) || kept.length === maxHeaders) continue
+    size += written.length + text.length
+    if (size > maxCharacters) break
+    kept.push([written.toLowerCase(), text])
+  }
+  return { ...Object.fromEntries(kept), ...inert }
+}
+
 /** Headers by lower-case name; null if placeholders make them longer than the limit. */
 export type CompiledHeaders = (read: (root: ReplyRoot) => unknown) => Readonly<Record<string, string>> | null
 

@@ -41,7 +41,9 @@ import actionHolds from "./migrations/0038_action_holds.ts"
 import providerAccounts from "./migrations/0039_provider_accounts.ts"
 import channels from "./migrations/0040_channels.ts"
 import runLabels from "./migrations/0041_run_labels.ts"
-import renewalRequests from "./migrations/0049_renewal_requests.ts"
+import workflowInputs from "./migrations/0042_workflow_inputs.ts"
+import workflowTriggers from "./migrations/0043_workflow_triggers.ts"
+import renewalRequests from "./migrations/0044_renewal_requests.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -87,7 +89,9 @@ const migrations = Migrator.fromRecord({
   "0039_provider_accounts": providerAccounts,
   "0040_channels": channels,
   "0041_run_labels": runLabels,
-  "0049_renewal_requests": renewalRequests
+  "0042_workflow_inputs": workflowInputs,
+  "0043_workflow_triggers": workflowTriggers,
+  "0044_renewal_requests": renewalRequests
 })
 
 /**

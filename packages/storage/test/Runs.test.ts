@@ -5,6 +5,7 @@ import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
 import { JournalSql } from "../src/Database.ts"
 import { type RunTransition, runCommit } from "../src/journal/RunStatement.ts"
 import { storeActionHold } from "../src/workflows/ActionHolds.ts"
+import { type RunInput, insertRunInput } from "../src/workflows/RunInputs.ts"
 import { dueRuns, partsOf } from "../src/workflows/Runs.ts"
 import * as ControlPlane from "./controlPlane.ts"
 import { Journal } from "../src/Journal.ts"
@@ -101,6 +102,39 @@ layer(world, { excludeTestServices: true })("Queue of a workflow's runs", (it) =
       expect(yield* due()).toEqual(ids)
       expect(yield* due([ids[0]!])).toEqual(ids.slice(1))
       expect(yield* dueRows({ limit: 100, bytes: 5, inHand: [] })).toHaveLength(2)
+    })
+  )
+
+  it.effect("A run with an input of its own is due with that input, until retention removes it", () =>
+    Effect.gen(function* () {
+      yield* forget()
+      const sql = yield* SqlClient.SqlClient
+      const id = newId(prefixes.workflowRun, Date.now())
+      const input: RunInput = {
+        method: "PUT",
+        path: "/orders",
+        query: "a=1",
+        headers: '{"content-type":"text/plain"}',
+        body: Buffer.from("its own body"),
+        ingested_at: new Date(1_700_000_000_000)
+      }
+      yield* insertRunInput(team, id, input)
+      yield* sql`insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, created_at, updated_at)
+        values (${id}, ${team}, ${workflow}, ${id}, 'src_none', 1, 'queued', 2, now(), now())`
+      yield* sql`insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at) values (${id}, ${team}, ${shard}, ${workflow}, now() - interval '1 hour')`
+      const requested = yield* begun()
+      const [own, other] = yield* dueRows({ limit: 2, bytes: 1_000, inHand: [] })
+      expect(own).toMatchObject({ ...input, id, body: expect.anything(), request_id: id, presented: null })
+      expect(Buffer.from(own!.body!).toString()).toBe("its own body")
+      expect(other).toMatchObject({ id: requested, method: "POST" })
+      // Its bytes count as those of a request do.
+      expect(yield* dueRows({ limit: 2, bytes: 12, inHand: [] })).toHaveLength(1)
+      expect(yield* dueRows({ limit: 2, bytes: 13, inHand: [] })).toHaveLength(2)
+      const [kept] = yield* sql<{ days: number }>`
+        select (expires_at::date - now()::date)::int4 as days from workflow_inputs where run_id = ${id}`
+      expect(kept).toEqual({ days: 31 })
+      yield* sql`delete from workflow_inputs where run_id = ${id}`
+      expect((yield* dueRows({ limit: 1, bytes: 1, inHand: [] }))[0]).toMatchObject({ id, headers: "", body: null })
     })
   )
 

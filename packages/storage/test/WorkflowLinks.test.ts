@@ -70,6 +70,7 @@ const fieldsOf = (source_id: string, ids: ReadonlyArray<string | null>): Workflo
     source_id,
     status: "active",
     version: 1,
+    triggers: null,
     ...graph(ids)
   }
 }

@@ -54,6 +54,7 @@ const create = Effect.fnUntraced(function* (fields: Partial<WorkflowFields> = {}
     steps: [],
     edges: [],
     version: 1,
+    triggers: null,
     ...fields
   }
   return yield* workflows.create(of, fresh(), written)
@@ -179,7 +180,7 @@ layer(world, { excludeTestServices: true })("Workflows in SQL", (it) => {
         team,
         listing([made.id], { orderBy: "updated_at", dir: "desc", limit: 10 })
       )
-      const { edges: _edges, steps: _steps, ...row } = made
+      const { edges: _edges, steps: _steps, triggers: _triggers, ...row } = made
       expect(models).toStrictEqual([row])
     })
   )

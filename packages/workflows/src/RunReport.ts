@@ -11,6 +11,7 @@ import type {
   WorkflowRun,
   WorkflowRunDetail
 } from "@tidegate/model/WorkflowRun"
+import type { RunTriggerType } from "@tidegate/model/WorkflowTriggers"
 import { shownOf } from "@tidegate/redaction/Redaction"
 import type { Edge, Step } from "./Definition.ts"
 import { sorted } from "./Graph.ts"
@@ -47,6 +48,8 @@ export interface RunRecord {
   readonly finished_at: Date | null
   readonly created_at: Date
   readonly updated_at: Date
+  /** Null or absent: a request. */
+  readonly trigger?: Exclude<RunTriggerType, "request"> | null
 }
 
 const longestMessage = 2_000
@@ -69,6 +72,7 @@ export const runOf = (run: RunRecord, held: boolean): WorkflowRun => ({
   request_id: run.request_id,
   run_type: "workflow",
   label: run.label,
+  trigger_type: run.trigger ?? "request",
   status: run.status,
   outcome: run.outcome,
   workflow_version: run.version,

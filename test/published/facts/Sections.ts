@@ -15,6 +15,7 @@ import { sources } from "./Sources.ts"
 import { transformations } from "./Transformations.ts"
 import { workflows } from "./Workflows.ts"
 import { workflowTests } from "./WorkflowTests.ts"
+import { workflowTriggers } from "./WorkflowTriggers.ts"
 
 /** In the order of the page. */
 export const sections: ReadonlyArray<Section> = [
@@ -44,5 +45,6 @@ export const sections: ReadonlyArray<Section> = [
   actions,
   providerAccounts,
   workflowTests,
+  workflowTriggers,
   formatter
 ]

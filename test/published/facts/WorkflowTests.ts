@@ -54,7 +54,7 @@ export const workflowTests: Section = {
     WorkflowTest: [of("warnings", warned), of("steps[].warnings[].line_item_index steps[].warnings[].message", alone)],
     "WorkflowTemplate WorkflowTemplateDetail": [],
     WorkflowTemplateList: [],
-    InstantiatedWorkflow: [of("steps edges", draft)],
+    InstantiatedWorkflow: [of("steps edges triggers", draft)],
     WorkflowTemplateUse: [of("name source_id", own), of("bindings", missing)],
     WorkflowAggregateInput: [
       of("workflow_id version source_id source source.* workflow workflow.*", saved),

@@ -8,6 +8,9 @@ const graph = stored("A stored workflow is returned with all default values of i
 const kinds = tests("packages/workflows/test/Workflow.test.ts")("A valid graph is returned with its defaults")
 const issue = stored("A workflow is not activated with a disabled resource, and reports a later disabling")
 const warned = api("Unknown output names in a workflow get warnings at every write and every test")
+const triggers = tests("packages/api/test/WorkflowTriggers.test.ts")(
+  "Triggers are stored with their defaults, belong to the version, and are validated"
+)
 const written = [
   of(
     "run_label",
@@ -17,7 +20,8 @@ const written = [
   ),
   of("name source_id description", input),
   of("steps edges", graph),
-  of("status", issue)
+  of("status", issue),
+  of("triggers", triggers)
 ]
 
 const reading = tests("packages/api/test/WorkflowRuns.test.ts")
@@ -54,8 +58,13 @@ export const workflows: Section = {
     )
   ],
   fields: {
-    Workflow: [of("steps edges", graph), of("run_label", labelled)],
-    WrittenWorkflow: [of("steps edges", graph), of("run_label", labelled), of("warnings", warned)],
+    Workflow: [of("steps edges", graph), of("run_label", labelled), of("triggers", triggers)],
+    WrittenWorkflow: [
+      of("steps edges", graph),
+      of("run_label", labelled),
+      of("triggers", triggers),
+      of("warnings", warned)
+    ],
     WorkflowStep: [of("*", kinds)],
     InlineAction: [of("*", graph)],
     "TriggerEdge StepEdge": [of("*", graph)],

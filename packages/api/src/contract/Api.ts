@@ -26,6 +26,7 @@ import { TeamsApi } from "../teams/TeamsApi.ts"
 import { TransformationsApi } from "../transformations/TransformationsApi.ts"
 import { WorkflowAggregatesApi } from "../workflow-aggregates/WorkflowAggregatesApi.ts"
 import { WorkflowsApi } from "../workflows/WorkflowsApi.ts"
+import { WorkflowRunsApi } from "../workflow-runs/WorkflowRunsApi.ts"
 import { WorkflowTemplatesApi } from "../workflow-templates/WorkflowTemplatesApi.ts"
 import { WorkflowTestsApi } from "../workflow-tests/WorkflowTestsApi.ts"
 
@@ -40,6 +41,7 @@ export class Api extends HttpApi.make("tidegate")
     WorkflowsApi,
     WorkflowAggregatesApi,
     WorkflowTestsApi,
+    WorkflowRunsApi,
     WorkflowTemplatesApi,
     FiltersApi,
     ActionsApi,

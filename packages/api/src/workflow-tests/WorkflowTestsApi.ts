@@ -60,6 +60,7 @@ const answer: Schema.Json = {
   workflow_id: ids.workflow,
   request_id: null,
   run_type: "workflow",
+  trigger_type: "request",
   status: "failed",
   outcome: "failed",
   hold_reason: null,

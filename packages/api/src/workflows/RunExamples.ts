@@ -14,6 +14,7 @@ export const run = {
   request_id: ids.request,
   run_type: "workflow",
   label: "order 7",
+  trigger_type: "request",
   status: "failed",
   outcome: "failed",
   workflow_version: 1,

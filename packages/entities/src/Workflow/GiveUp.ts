@@ -10,6 +10,12 @@ import { runTelemetry } from "./RunTelemetry.ts"
 /** How long (ms) a run is left alone when even its end cannot be stored. */
 const againAfter = 3_600_000
 
+/** `as`: how the run ends, if not as cancelled. */
+export interface GivenUpAs {
+  readonly fromFirst?: boolean
+  readonly as?: { readonly status: "succeeded"; readonly outcome: "duplicate" } | null
+}
+
 /**
  * Ends a run that cannot continue from its stored state. Otherwise it would be read again and again, and delay other runs. The
  * number of stored journal entries in `run` is the fence: if another process has the run meanwhile, that process keeps it. The
@@ -19,7 +25,7 @@ const againAfter = 3_600_000
 export const giveUp = Effect.fnUntraced(function* (
   run: Pick<DueRun, "id" | "team_id" | "parts" | "attempts">,
   error: { readonly code: string; readonly message: string },
-  { fromFirst = false }: { readonly fromFirst?: boolean } = {}
+  { as = null, fromFirst = false }: GivenUpAs = {}
 ): Effect.fn.Return<Moved, never, RunJournal | Database> {
   const journal = yield* RunJournal
   const now = yield* Clock.currentTimeMillis
@@ -35,14 +41,14 @@ export const giveUp = Effect.fnUntraced(function* (
   if (stored === null) return "superseded"
   const startedAt = stored.started_at?.getTime() ?? null
   const { count, progress } = steps.end({ error, stepsCount: stored.steps_count, startedAt, now, fromFirst })
+  const ending = as ?? ({ status: "failed", outcome: "cancelled" } as const)
   const transition: RunTransition = {
     id: run.id,
     teamId: run.team_id,
     part: run.parts + 1,
     partId: newId(prefixes.workflowPart, now),
     at: now,
-    status: "failed",
-    outcome: "cancelled",
+    ...ending,
     attempts: run.attempts,
     ...count,
     running: 0,
@@ -53,7 +59,7 @@ export const giveUp = Effect.fnUntraced(function* (
     dueAt: null,
     moves: false,
     carried: null,
-    steps: JSON.stringify(progress),
+    steps: JSON.stringify(as === null ? progress : { ...progress, run: { ...progress.run, ...as } }),
     resources: null,
     outputs: null,
     previews: null

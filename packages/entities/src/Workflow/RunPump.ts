@@ -1,12 +1,13 @@
 import { Clock, Effect } from "effect"
 import { makeWakeableWorker, type Next } from "@tidegate/runtime/WakeableWorker"
 import { clearDeleted } from "@tidegate/storage/workflows/RunClearing"
-import { bytesOf, type DueRun, dueRuns, partsOf } from "@tidegate/storage/workflows/Runs"
+import { bytesOf, type DueRun, dueRuns, partsOf, type RunningWorkflow } from "@tidegate/storage/workflows/Runs"
 import { Holds } from "../holds/ActionHolds.ts"
 import { Hand, setAside } from "../InHand.ts"
 import { carriedTo } from "./Carried.ts"
 import type { plansOf } from "./Plans.ts"
 import { Pace } from "./RunPace.ts"
+import { repeatedRuns } from "./RepeatedRuns.ts"
 import { Room, type TeamRoom } from "./RunRoom.ts"
 import { makeRunsUnderWay } from "./RunsUnderWay.ts"
 import { standingOf } from "./Standing.ts"
@@ -21,6 +22,8 @@ const alarmedWithin = 30_000
 
 /** Whether more runs may be due. "once there is room": they cannot be read now. */
 type More = boolean | "once there is room"
+
+const duplicate = { status: "succeeded", outcome: "duplicate" } as const
 
 const unreadable = { code: "INTERNAL_ERROR", message: "the version that the run goes by cannot be read" }
 
@@ -63,7 +66,10 @@ export const runPump = Effect.fnUntraced(function* (
   /** Checked also with no run in hand: otherwise a thousand workflows that wake at once would each read as much as one may. */
   const hasRoom = (of: TeamRoom): boolean => !runs.isFull && of.mayRead(rooms.readBytes)
 
-  const begin = Effect.fnUntraced(function* (due: ReadonlyArray<DueRun>) {
+  const begin = Effect.fnUntraced(function* (
+    due: ReadonlyArray<DueRun>,
+    deduplicate: RunningWorkflow["deduplicate"] = null
+  ) {
     const begun = due.filter(({ parts }) => parts > 0)
     const stored = yield* partsOf(
       begun.map(({ id }) => id),
@@ -73,11 +79,18 @@ export const runPump = Effect.fnUntraced(function* (
     const planned = yield* plans.plannedFor(due)
     const works = due.map((run) => ({ kind: "run" as const, id: run.id, team_id: run.team_id, bytes: bytesOf(run) }))
     const mannerOf = yield* hand.take(works)
+    const repeated = yield* repeatedRuns(id, due, deduplicate)
     for (const [i, run] of due.entries()) {
       const { plan, resources } = planned[i]!
       if (plan === null) {
         const { standing } = runs
         yield* runs.giveUp(run, standing.kind === "stopped" ? standing.error : unreadable)
+        continue
+      }
+      const first = repeated.get(run.id)
+      if (first !== undefined) {
+        yield* runs.giveUp(run, { code: "DUPLICATE_RUN", message: `repeats ${first}` }, { as: duplicate })
+        yield* hand.done(works[i]!)
         continue
       }
       const manner = mannerOf(works[i]!)
@@ -110,7 +123,7 @@ export const runPump = Effect.fnUntraced(function* (
     if (running.deleted) return runs.size === 0 && (yield* clearDeleted(id))
     if (!mayRead) return "once there is room"
     if (runs.hasTooManyUnstored) return false
-    yield* begin(due.runs)
+    yield* begin(due.runs, runs.standing.kind === "active" ? running.deduplicate : null)
     return due.runs.length > 0 && (due.runs.length < due.runs[0]!.found || due.runs.length === limit)
   }).pipe(
     rooms.reading,

@@ -15,6 +15,7 @@ import type { Workflow } from "@tidegate/workflows/Workflow"
 import { carriedOf, carriedTo, carriesBeyond, unpacked } from "./Carried.ts"
 import { giveUp } from "./GiveUp.ts"
 import { dueAt, takenApart, longestLife, secretTextsOf, storedState, transitionOf } from "./RunRecord.ts"
+import { Answering } from "./RunAnswers.ts"
 import { Room } from "./RunRoom.ts"
 import { OwnRuns } from "./RunsInHand.ts"
 import { placeOf } from "./PlaceOf.ts"
@@ -185,6 +186,7 @@ const goOn = Effect.fnUntraced(function* (
   const signals = work.signals ?? (yield* Queue.unbounded<Signal>())
   const journal = yield* RunJournal
   const own = yield* OwnRuns
+  const answers = yield* Answering
   const carryOut = yield* carryingOut
   const room = (yield* Room).of(work.run.team_id)
   const telemetry = yield* runTelemetry
@@ -192,6 +194,7 @@ const goOn = Effect.fnUntraced(function* (
   const { facts, isGone, run, texts } = begun
   const tell = telemetry.of(work.about.id, isGone ? { ...run, headers: "{}" } : run, workflow)
   let { state } = begun
+  answers.moved(run.id, workflow, state)
   const createdAt = run.created_at.getTime()
   const since = run.due_at.getTime()
   let due: number | null = since
@@ -241,6 +244,7 @@ const goOn = Effect.fnUntraced(function* (
       work.grew?.(keptBy(advanced.state) - keptBy(state))
       tell(state, advanced.state, written.transition)
       state = advanced.state
+      answers.moved(run.id, workflow, state)
       due = next
       hasMore = written.hasMore
       stored.parts++

@@ -3,7 +3,7 @@ import type { Moved } from "@tidegate/storage/workflows/RunJournal"
 import { bytesOf, type DueRun, type StoredPart } from "@tidegate/storage/workflows/Runs"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { Hand, type Manner } from "../InHand.ts"
-import { giveUp } from "./GiveUp.ts"
+import { type GivenUpAs, giveUp } from "./GiveUp.ts"
 import type { Plan } from "./Plans.ts"
 import { CallsAtOnce, Room } from "./RunRoom.ts"
 import { carryOn, type Signal } from "./RunWork.ts"
@@ -73,7 +73,7 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
         Queue.offerUnsafe(queue, { occurrence: occurrenceOf(now), endsEffect: false })
     },
     /** Ends a run that is not to continue. */
-    giveUp: (run: DueRun, error: StepError, options?: { readonly fromFirst: boolean }) =>
+    giveUp: (run: DueRun, error: StepError, options?: GivenUpAs) =>
       Effect.map(giveUp(run, error, options), (moved) => noteEnd(run, moved)),
     /** Continues a run in a fiber of its own, as a child of the calling one. */
     begin: Effect.fnUntraced(function* (run: DueRun, { manner, parts, plan, resources }: Begun) {

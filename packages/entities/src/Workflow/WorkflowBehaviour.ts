@@ -14,6 +14,7 @@ import * as LocalEntities from "../dispatch/LocalEntities.ts"
 import { shardOf } from "../Shards.ts"
 import { makeAlarm } from "./Alarm.ts"
 import { plansOf } from "./Plans.ts"
+import { answerOf } from "./RunAnswering.ts"
 import { runPump } from "./RunPump.ts"
 import { save } from "./Saving.ts"
 import { retryStep } from "./StepRetry.ts"
@@ -45,16 +46,17 @@ export const layer = WorkflowEntity.toLayer(
     const wakeLater = Effect.ignore(Effect.timeout(client(id).Wake(undefined, { discard: true }), "1 second"))
     const around = <A, E>(command: Effect.Effect<A, E>) =>
       Effect.tap(Semaphore.withPermit(oneAtATime, command), () => wakeLater)
+    /** The graph of a version. */
+    const workflowOf = (team_id: string) => (version: number) =>
+      Effect.map(plans.planOf(team_id, version), (plan) => plan?.workflow ?? null)
     const commands = yield* actorOf(workflow, yield* Workflows, { around })
     return WorkflowEntity.of({
       ...commands,
       Test: ({ payload }) => withoutDefects(Effect.provideContext(tryWorkflow(id, payload), stores)),
       Save: ({ payload }) => around(carryThrough(Effect.provideContext(save(id, payload), stores))),
-      RetryStep: ({ payload }) => {
-        const plan = (version: number) =>
-          Effect.map(plans.planOf(payload.team_id, version), (plan) => plan?.workflow ?? null)
-        return around(carryThrough(Effect.provideContext(retryStep(id, shard, plan, payload), stored)))
-      },
+      RetryStep: ({ payload }) =>
+        around(carryThrough(Effect.provideContext(retryStep(id, shard, workflowOf(payload.team_id), payload), stored))),
+      Answer: ({ payload }) => Effect.provideContext(answerOf(id, workflowOf(payload.team_id), payload), stored),
       // While it works, this handler keeps the actor in memory.
       Wake: () => work
     })

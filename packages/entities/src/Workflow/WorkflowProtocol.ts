@@ -9,6 +9,13 @@ import { AggregateMessage, WorkflowAggregate } from "@tidegate/resources/Workflo
 import { workflowDryRunMessage } from "@tidegate/resources/WorkflowDryRun"
 import { asked, carried, protocolOf } from "../Protocol.ts"
 
+const SenderAnswer = Schema.Struct({
+  status: Schema.Int,
+  contentType: Schema.String,
+  headers: Schema.Record(Schema.String, Schema.String),
+  body: Schema.String
+})
+
 /**
  * The messages of a workflow.
  *
@@ -18,6 +25,7 @@ import { asked, carried, protocolOf } from "../Protocol.ts"
  * - `Save` writes the workflow and its own source in one transaction.
  * - `Test` runs the stored workflow, or the graph in the input (then the entity id is one that no workflow has). It stores
  *   nothing. The caller makes `run_id`.
+ * - `Answer` waits for the output of a run's step, which answers a sender. Null: there is none, or not within the time limit.
  * - `Wake`: the workflow has due runs. This is a wake-up notification and may be lost: the poller sends it again.
  */
 export const WorkflowEntity = protocolOf(workflow, [
@@ -40,6 +48,10 @@ export const WorkflowEntity = protocolOf(workflow, [
     },
     success: carried(WorkflowTest),
     error: GatewayError
+  }).annotate(ClusterSchema.InterruptOnTermination, true),
+  Rpc.make("Answer", {
+    payload: { team_id: Schema.String, run_id: Schema.String, step_id: Schema.String, timeout_ms: Schema.Int },
+    success: carried(Schema.NullOr(SenderAnswer))
   }).annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true)
 ])

@@ -5,6 +5,7 @@ import { withoutOwn } from "@tidegate/verification/PresentedSecrets"
 import type { Bodies } from "../Bodies.ts"
 import type { IngressTelemetry } from "../IngressTelemetry.ts"
 import type { ProxyUpstream } from "../ProxyUpstream.ts"
+import type { WaitingSenders } from "../WaitingSenders.ts"
 import { acceptedReply } from "../Reply.ts"
 import type { Decision } from "../Routing.ts"
 import type { SourceSnapshot } from "../SourceSnapshot.ts"
@@ -12,11 +13,15 @@ import { type Exchange, noHeaders, reply } from "./Exchange.ts"
 import type { Refusals } from "./Refusals.ts"
 import { largeForATurn, type Steps } from "./Steps.ts"
 
-/** Answers stored requests: with the upstream's answer in proxy mode, else with the source's own. */
+/**
+ * Answers stored requests: with the upstream's answer in proxy mode, else with the output of a workflow's step, if one answers
+ * senders, else with the source's own.
+ */
 export class Answers {
   readonly #bodies: Bodies
   readonly #exchanges: ProxyExchanges["Service"]
   readonly #refusals: Refusals
+  readonly #senders: WaitingSenders["Service"]
   readonly #steps: Steps
   readonly #telemetry: IngressTelemetry
   readonly #upstream: ProxyUpstream["Service"]
@@ -25,6 +30,7 @@ export class Answers {
     readonly bodies: Bodies
     readonly exchanges: ProxyExchanges["Service"]
     readonly refusals: Refusals
+    readonly senders: WaitingSenders["Service"]
     readonly steps: Steps
     readonly telemetry: IngressTelemetry
     readonly upstream: ProxyUpstream["Service"]
@@ -32,6 +38,7 @@ export class Answers {
     this.#bodies = needs.bodies
     this.#exchanges = needs.exchanges
     this.#refusals = needs.refusals
+    this.#senders = needs.senders
     this.#steps = needs.steps
     this.#telemetry = needs.telemetry
     this.#upstream = needs.upstream
@@ -61,7 +68,22 @@ export class Answers {
     if (rejection !== null) return this.#refusals.rejected(response, snapshot, rejection)
     if (handshake !== null) return reply(response, { headers: noHeaders, ...handshake })
     if (snapshot.proxy !== null) return this.#forward(exchange, snapshot, snapshot.proxy, decision)
-    reply(response, acceptedReply(snapshot.reply, record.id, input))
+    const usual = acceptedReply(snapshot.reply, record.id, input)
+    const { answer } = snapshot
+    const run = answer === null ? undefined : record.runs.find(({ workflowId }) => workflowId === answer.workflowId)
+    if (answer === null || run === undefined) return reply(response, usual)
+    // The body is no longer needed: a sender who waits holds only the answer that it gets otherwise.
+    this.#senders.wait(
+      {
+        workflowId: answer.workflowId,
+        team_id: snapshot.teamId,
+        run_id: run.id,
+        step_id: answer.step_id,
+        timeout_ms: answer.timeout_ms
+      },
+      response,
+      (given) => reply(response, given ?? usual)
+    )
   }
 
   #forward(

@@ -2,6 +2,7 @@ import { Effect, type Result, type Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { isSlug } from "@tidegate/model/Ingress"
 import type { Ordering } from "@tidegate/model/Ordering"
+import type { WorkflowAnswer } from "@tidegate/model/WorkflowTriggers"
 import type { Rule } from "@tidegate/model/Rule"
 import type { SourceConfig } from "@tidegate/resources/Source"
 import { readAuth } from "../secrets/AuthColumn.ts"
@@ -31,7 +32,13 @@ interface Settings {
     readonly follows: boolean
   }>
   /** The workflows of which each accepted request starts a run; runs of paused workflows wait. */
-  readonly workflows: ReadonlyArray<{ readonly id: string; readonly version: number; readonly steps: number }>
+  readonly workflows: ReadonlyArray<{
+    readonly id: string
+    readonly version: number
+    readonly steps: number
+    /** For an active workflow that answers senders. */
+    readonly answer: WorkflowAnswer | null
+  }>
 }
 
 /** A source with the settings for routing, all of one moment. */
@@ -100,7 +107,8 @@ export const readRoutedSource = Effect.fnUntraced(function* (
       ) c
     ), '[]') as connections,
       coalesce((
-      select json_agg(json_build_object('id', w.id, 'version', w.version, 'steps', jsonb_array_length(w.steps)) order by w.id)
+      select json_agg(json_build_object('id', w.id, 'version', w.version, 'steps', jsonb_array_length(w.steps),
+        'answer', case when w.status = 'active' then w.triggers -> 'answer' end) order by w.id)
       from workflows w where w.source_id = s.id and w.deleted_at is null and w.status in ('active', 'paused')
     ), '[]') as workflows
     from sources s where ${named(sql, name)} and s.deleted_at is null`

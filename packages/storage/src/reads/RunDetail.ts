@@ -11,6 +11,7 @@ import type {
   VersionEvidence,
   WorkflowRunDetail
 } from "@tidegate/model/WorkflowRun"
+import { triggerNames } from "@tidegate/model/WorkflowTriggers"
 import { shownOf } from "@tidegate/redaction/Redaction"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { charactersOf, noPreview, previewOf, previewsIn } from "@tidegate/workflows/Preview"
@@ -21,7 +22,7 @@ import { sourceTrigger, triggerKeys } from "../channels/SourceTrigger.ts"
 import type { HotSql } from "../Database.ts"
 import { namedResources } from "../workflows/RunResources.ts"
 import { headerOf, readHeaders } from "./Payload.ts"
-import { requestPayloads } from "./RequestPayloads.ts"
+import { inputPayload, requestPayloads } from "./RequestPayloads.ts"
 import { workflowOf } from "./RunReads.ts"
 import { type RunRow, visitEntries } from "./RunRow.ts"
 
@@ -89,35 +90,51 @@ const itemMode = (request: RequestRow | undefined) =>
     : "polling"
 
 const triggerOf = Effect.fnUntraced(function* (
-  { created_at, request_id, source_id, team_id }: RunRow,
+  { created_at, id, request_id, source_id, team_id, trigger = null }: RunRow,
   withPreview: boolean
 ): Effect.fn.Return<RunTrigger, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   // A large body is not read only to hash it.
-  const [request] = yield* sql<RequestRow>`
-    select method, path, headers, body_size, ingested_at, retry_kind,
-      case when ${withPreview} then encode(sha256(body), 'hex') end as body_hash
-    from requests where id = ${request_id} and team_id = ${team_id}`
+  const [request] = yield* trigger === null
+    ? sql<RequestRow>`
+        select method, path, headers, body_size, ingested_at, retry_kind,
+          case when ${withPreview} then encode(sha256(body), 'hex') end as body_hash
+        from requests where id = ${request_id} and team_id = ${team_id}`
+    : sql<RequestRow>`
+        select method, path, headers, body_size, ingested_at, null as retry_kind,
+          case when ${withPreview} then encode(sha256(body), 'hex') end as body_hash
+        from workflow_inputs where run_id = ${id} and team_id = ${team_id}`
   const [source] = yield* sql<{ name: string; provider_key: string | null; definition_key: string | null }>`
     select s.name, ${sql.literal(triggerKeys)} from sources s where s.id = ${source_id} and s.team_id = ${team_id}`
   const { definition_key, name, provider_key } = sourceTrigger(
     source?.provider_key ?? null,
     source?.definition_key ?? null
   )
-  const data = withPreview ? (yield* requestPayloads(team_id, [request_id], largestTrigger)).get(request_id) : undefined
+  const data = !withPreview
+    ? undefined
+    : trigger === null
+      ? (yield* requestPayloads(team_id, [request_id], largestTrigger)).get(request_id)
+      : yield* inputPayload(team_id, id, largestTrigger)
   // Retention leaves the record without its payload.
   const kept = request === undefined || request.method === "" ? undefined : request
   return {
-    type: "request",
+    type: trigger ?? "request",
     request_id,
     source: {
       id: source_id,
       name: source?.name ?? null,
       provider_key,
       definition_key,
-      trigger_name: name
+      trigger_name: trigger === null ? name : triggerNames[trigger]
     },
-    delivery_mode: request?.retry_kind != null ? "replay" : provider_key === null ? "webhook" : itemMode(kept),
+    delivery_mode:
+      trigger !== null
+        ? "manual"
+        : request?.retry_kind != null
+          ? "replay"
+          : provider_key === null
+            ? "webhook"
+            : itemMode(kept),
     method: kept?.method ?? null,
     path: kept === undefined ? null : (shownOf()("path", kept.path) as string),
     content_type: kept === undefined ? null : headerOf(readHeaders(kept.headers), "content-type"),

@@ -3,9 +3,10 @@ import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { idBound, idTime, isId, prefixes } from "@tidegate/model/Ids"
 import type { TracedRun } from "@tidegate/model/Trace"
-import type { RunStatus, WorkflowActivity } from "@tidegate/model/WorkflowRun"
+import type { RunStatus, WorkflowActivity, WorkflowRun } from "@tidegate/model/WorkflowRun"
 import { runOf } from "@tidegate/workflows/RunReport"
 import { triggerKeys, sourceTrigger } from "../channels/SourceTrigger.ts"
+import { triggerNames } from "@tidegate/model/WorkflowTriggers"
 import * as Columns from "../journal/Columns.ts"
 import { cutToLimit, resolvePage, type WindowedPage, windowedList } from "./Paging.ts"
 import { gatherAtMost, timeRange } from "./Relations.ts"
@@ -72,6 +73,19 @@ export const list = Effect.fnUntraced(function* (
     rows.map((row) => runOf(row, status === "paused")),
     next
   )
+})
+
+/** A run of a workflow; null: there is none. */
+export const one = Effect.fnUntraced(function* (
+  team: string,
+  workflowId: string,
+  id: string
+): Effect.fn.Return<WorkflowRun | null, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<RunRow & { readonly paused: boolean }>`
+    select w.*, f.status = 'paused' as paused from workflow_runs w join workflows f on f.id = w.workflow_id
+    where w.id = ${id} and w.workflow_id = ${workflowId} and w.team_id = ${team}`
+  return row === undefined ? null : runOf(row, row.paused)
 })
 
 /** The runs of a request whose steps are shown with it: each may have 200 journal entries to read. */
@@ -242,7 +256,7 @@ const shown = Effect.fnUntraced(function* (
         id: row.source_id,
         name: source?.name ?? null,
         provider_key,
-        trigger_name
+        trigger_name: row.trigger == null ? trigger_name : triggerNames[row.trigger]
       },
       status: run.status,
       outcome: run.outcome,

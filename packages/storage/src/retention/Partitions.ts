@@ -71,8 +71,8 @@ export const ensurePartitions = Effect.fnUntraced(function* (
 })
 
 /**
- * Runs one statement that inserts into partitioned tables, outside any transaction. When today's partitions are missing (the
- * machine has slept for longer than they reach ahead), they are created and the statement runs once more.
+ * Runs one statement or a whole transaction that inserts into partitioned tables, outside any other transaction. When today's
+ * partitions are missing (the machine has slept for longer than they reach ahead), they are created and it runs once more.
  */
 export const withPartitions =
   (sql: SqlClient.SqlClient) =>

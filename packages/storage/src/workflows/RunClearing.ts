@@ -25,6 +25,7 @@ export const clearDeleted = Effect.fnUntraced(function* (
       yield* sql`delete from workflow_queue where run_id = any(${Columns.text(ids)})`
       yield* sql`delete from workflow_steps where run_id = any(${Columns.text(ids)})
         and id >= ${idBound(prefixes.workflowPart, idTime(first) ?? 0)}`
+      yield* sql`delete from workflow_inputs where run_id = any(${Columns.text(ids)})`
       yield* sql`delete from workflow_runs where id = any(${Columns.text(ids)}) and id >= ${first} and id <= ${last}`
     })
   )

@@ -53,6 +53,8 @@ export const removeRuns = Effect.fnUntraced(function* (ids: ReadonlyArray<string
     ), steps as (
       delete from workflow_steps where run_id = any(array(select id from gone))
         and id >= ${idBound(prefixes.workflowPart, idTime(first) ?? 0)}
+    ), inputs as (
+      delete from workflow_inputs where run_id = any(array(select id from gone))
     )
     select count(*)::int4 as count from gone`
   return gone?.count ?? 0

@@ -15,7 +15,7 @@ export interface RetryableRun {
   /** The id of the last requested retry, and the step. */
   readonly retry_id: string | null
   readonly retried_step_id: string | null
-  /** When retention removed the request's payload; null: it is stored. */
+  /** When retention removed the run's input; null: it is stored. */
   readonly expired_at: Date | null
 }
 
@@ -28,11 +28,12 @@ export const readRetryable = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<RetryableRun>`
     select r.id, r.version, r.status, r.parts, r.attempts, r.retry_id, r.retried_step_id,
-      case when coalesce(q.headers, ${payloadGone}) = ${payloadGone} then least(now(), date_trunc('day', r.created_at)
+      case when coalesce(q.headers, i.headers, ${payloadGone}) = ${payloadGone} then least(now(), date_trunc('day', r.created_at)
         + (coalesce(t.payload_retention_days, ${retentionDefaults.payloadDays}) + 1) * interval '1 day') end as expired_at
     from workflow_runs r
       join teams t on t.id = r.team_id
       left join lateral (select headers from requests where requests.id = r.request_id limit 1) q on true
+      left join workflow_inputs i on i.run_id = r.request_id
     where r.id = ${runId} and r.workflow_id = ${workflowId} and r.team_id = ${team_id}`
   return row ?? null
 })

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
 import type { StoredHead } from "@tidegate/model/Message"
+import type { WorkflowDeduplicate } from "@tidegate/model/WorkflowTriggers"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { HotSql } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
@@ -45,6 +46,7 @@ export interface RunningWorkflow {
   readonly team_id: string
   readonly status: "draft" | "active" | "paused" | "disabled"
   readonly deleted: boolean
+  readonly deduplicate?: WorkflowDeduplicate | null
 }
 
 /** The work of a workflow. */
@@ -61,6 +63,7 @@ interface Running {
   readonly running_team: string
   readonly running_status: RunningWorkflow["status"]
   readonly running_deleted: boolean
+  readonly running_deduplicate: WorkflowDeduplicate | null
   readonly running_next: Date | null
   /** In the first row alone. */
   readonly running_held: Readonly<Record<string, number>> | null
@@ -72,8 +75,8 @@ type DueRow = Running & (DueRun | { readonly id: null })
 /**
  * A workflow with its due runs, the longest due first, up to a number of bytes (the first run always is included): those of their
  * requests and of their steps' outputs. None while the workflow is paused or deleted; all of them, whenever they are due, when it
- * is disabled. Runs that the caller has in hand are left out. `headers` is empty when retention has removed the request's
- * payload. Null: there is no workflow.
+ * is disabled. Runs that the caller has in hand are left out. A run has the input of its request, or its own (`RunInputs`). `headers`
+ * is empty when retention has removed it. Null: there is no workflow.
  */
 export const dueRuns = Effect.fnUntraced(function* (
   shard: number,
@@ -82,9 +85,11 @@ export const dueRuns = Effect.fnUntraced(function* (
   { bytes, inHand, limit }: { readonly limit: number; readonly bytes: number; readonly inHand: ReadonlyArray<string> }
 ): Effect.fn.Return<DueWork | null, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
+  // Only these runs look for an input of their own: a run of a request costs nothing more.
+  const ownInput = sql.literal(`r.request_id >= '${prefixes.workflowRun}'`)
   const rows = yield* sql<DueRow>`
     with running as materialized (
-      select team_id, status, deleted_at is not null as deleted, (
+      select team_id, status, deleted_at is not null as deleted, triggers -> 'deduplicate' as deduplicate, (
           select due_at from workflow_queue
           where shard = ${shard} and workflow_id = ${workflowId} and due_at > ${new Date(now)}
           order by shard, workflow_id, due_at limit 1
@@ -106,27 +111,37 @@ export const dueRuns = Effect.fnUntraced(function* (
       from due d
         cross join lateral (select request_id, kept from workflow_runs where workflow_runs.id = d.run_id limit 1) r
         left join lateral (select body_size from requests where requests.id = r.request_id limit 1) q on true
-        cross join lateral (select coalesce(q.body_size, 0) + r.kept + coalesce(octet_length(d.carried), 0) as size) s
+        left join lateral (select body_size from workflow_inputs i where i.run_id = r.request_id and ${ownInput}) i on true
+        cross join lateral (select coalesce(q.body_size, i.body_size, 0) + r.kept + coalesce(octet_length(d.carried), 0) as size) s
     ), chosen_runs as (
       select c.found, r.id, r.team_id, r.request_id, r.source_id,
         coalesce((select name from sources where sources.id = r.source_id), '') as source_name, r.version, r.parts, r.attempts, r.kept, r.status, r.created_at, c.due_at,
-        c.carried, coalesce(q.method, '') as method, coalesce(q.path, '') as path, coalesce(q.query, '') as query,
-        coalesce(q.headers, '') as headers, q.body, q.presented, coalesce(q.ingested_at, r.created_at) as ingested_at
+        c.carried, coalesce(q.method, i.method, '') as method, coalesce(q.path, i.path, '') as path, coalesce(q.query, i.query, '') as query,
+        coalesce(q.headers, i.headers, '') as headers, coalesce(q.body, i.body) as body, q.presented,
+        coalesce(q.ingested_at, i.ingested_at, r.created_at) as ingested_at
       from chosen c
         cross join lateral (select * from workflow_runs where workflow_runs.id = c.run_id limit 1) r
         left join lateral (select * from requests where requests.id = c.request_id limit 1) q on true
+        left join lateral (select * from workflow_inputs i where i.run_id = r.request_id and ${ownInput}) i on true
       where c.before < ${bytes}
     )
-    select running.team_id as running_team, running.status as running_status, running.deleted as running_deleted, running.next as running_next,
+    select running.team_id as running_team, running.status as running_status, running.deleted as running_deleted, running.deduplicate as running_deduplicate, running.next as running_next,
       case when row_number() over (order by due_at, id) = 1 then running.held end as running_held, chosen_runs.*
     from running left join chosen_runs on true
     order by due_at, id`
   const [first] = rows
   if (first === undefined) return null
-  const { running_deleted: deleted, running_held, running_next, running_status: status, running_team: team_id } = first
+  const {
+    running_deduplicate: deduplicate,
+    running_deleted: deleted,
+    running_held,
+    running_next,
+    running_status: status,
+    running_team: team_id
+  } = first
   const next = running_next?.getTime() ?? null
   const held = new Map(Object.entries(running_held ?? {}))
-  return { running: { team_id, status, deleted }, runs: rows.filter((row) => row.id !== null), next, held }
+  return { running: { team_id, status, deleted, deduplicate }, runs: rows.filter((row) => row.id !== null), next, held }
 })
 
 export interface StoredPart {

@@ -63,6 +63,8 @@ export const loseSource = (sql: SqlClient.SqlClient, source_id: string, at: Date
     update workflows set source_id = null, status = 'disabled', version = version + 1, updated_at = ${at}
     where source_id = ${source_id} and deleted_at is null
     returning id, version, team_id, name, status, definition_hash
+  ), unscheduled as (
+    delete from workflow_schedules where workflow_id = any(array(select id from lost))
   )
   insert into workflow_versions
     (workflow_id, version, team_id, name, status, definition_hash, defined_in, created_by_user_id, created_at)

@@ -1,4 +1,5 @@
 import type { WorkflowStatus } from "@tidegate/model/Workflow"
+import type { WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import type { StoredRow } from "../control/Store.ts"
 
@@ -15,4 +16,5 @@ export interface WorkflowRow extends StoredRow {
   /** For each step, in order, the id of the resource that it names; the database computes it. */
   readonly named: ReadonlyArray<string | null>
   readonly edges_count: number
+  readonly triggers: WorkflowTriggers | null
 }

@@ -76,10 +76,11 @@ const sourceOf = (source: SourceRow, latest: Schema.Json, listed: boolean): Work
 }
 
 const hindranceOf = (
-  { named, source_id }: WorkflowRow,
+  { named, source_id, triggers }: WorkflowRow,
   found: ReadonlyMap<string, { readonly enabled: boolean }>
 ): Hindrance | null => {
-  if (source_id === null) return { code: "workflow_resource_missing", message: "its source was deleted", at: null }
+  if (source_id === null && triggers === null)
+    return { code: "workflow_resource_missing", message: "its source was deleted", at: null }
   for (const [at, id] of named.entries()) {
     const resource = id === null ? undefined : found.get(id)
     if (id === null || resource?.enabled === true) continue
@@ -153,6 +154,7 @@ export const showWorkflows = Effect.fnUntraced(function* (
         runtime_issue
       },
       ...(listed ? {} : (shownGraph({ steps: row.steps, edges: row.edges }) as never)),
+      ...(listed ? {} : { triggers: row.triggers }),
       steps_count: row.named.length,
       edges_count: row.edges_count,
       created_at: row.created_at.toISOString(),

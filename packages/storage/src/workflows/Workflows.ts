@@ -1,16 +1,18 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { isSameJson } from "@tidegate/json/ExactNumber"
-import { fail, notFound } from "@tidegate/model/GatewayError"
+import { fail, invalid, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import { workflow, type WorkflowFields } from "@tidegate/resources/Workflow"
 import { checkDefinition, namedIds } from "@tidegate/resources/workflow/DefinitionCheck"
 import type { DefinitionFacts } from "@tidegate/resources/workflow/DefinitionFacts"
+import { triggerFaults } from "@tidegate/resources/workflow/Triggers"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import { makeStore } from "../control/MakeStore.ts"
 import { presentOf } from "../control/PresentOf.ts"
 import { nobody, type Store, type Values } from "../control/Store.ts"
 import type { Secrets } from "../secrets/Secrets.ts"
+import { keepSchedules } from "./Schedules.ts"
 import { holdNamed, teamFacts } from "./TeamFacts.ts"
 import type { WorkflowRow } from "./WorkflowRow.ts"
 import { keepVersion, makeRoomForVersion } from "./WorkflowVersions.ts"
@@ -35,7 +37,7 @@ export class Workflows extends Context.Service<Workflows, WorkflowStore>()("@tid
 }
 
 /** The fields of a version. */
-const versioned = ["name", "description", "source_id", "status", "run_label", "steps", "edges"] as const
+const versioned = ["name", "description", "source_id", "status", "run_label", "steps", "edges", "triggers"] as const
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -67,28 +69,33 @@ const make = Effect.gen(function* () {
     prepare: Effect.fnUntraced(function* ({ team_id }, before, next) {
       if (next["steps"] === undefined) return next
       const written = next as unknown as WorkflowFields
-      if (written.status === "active" && written.source_id === null) {
-        yield* fail("WORKFLOW_NOT_EXECUTABLE", "the workflow has no source: give it one", {
+      // Triggers, even without a schedule, say that the workflow is meant to be begun without a source.
+      if (written.status === "active" && written.source_id === null && written.triggers === null) {
+        yield* fail("WORKFLOW_NOT_EXECUTABLE", "the workflow has neither a source nor triggers: give it one of them", {
           issues: [{ code: "RESOURCE_REQUIRED", step_id: null, edge_id: null, field: "source_id", message: "is null" }]
         })
       }
       const { edges, steps } = yield* checkDefinition(written, before, teamFacts(sql, team_id))
+      const faults = triggerFaults({ ...written, steps })
+      if (faults.length > 0) yield* invalid(faults)
       const after = { ...written, steps, edges }
       if (before !== null && versioned.every((field) => isSameJson(before[field], after[field]))) return null
       return {
         ...next,
         steps: JSON.stringify(steps),
         edges: JSON.stringify(edges),
+        triggers: written.triggers === null ? null : JSON.stringify(written.triggers),
         version: before === null ? 1 : before.version + 1,
         definition_hash: definitionHash(steps, edges)
       } satisfies Values
     }),
     alone: () => null,
     follow: Effect.fnUntraced(function* (before, after, at, by) {
+      yield* keepSchedules(sql, before, after, at)
       if (after.deleted_at !== null) {
         yield* sql`delete from workflow_versions where workflow_id = ${after.id}`
         // The deleted row stays for a while; it names no resources and takes little storage.
-        yield* sql`update workflows set steps = '[]', edges = '[]', description = null where id = ${after.id}`
+        yield* sql`update workflows set steps = '[]', edges = '[]', triggers = null, description = null where id = ${after.id}`
         return nobody
       }
       if (before !== null && before.version !== after.version) yield* makeRoomForVersion(sql, after, at)

@@ -143,11 +143,17 @@ const world = Layer.effectDiscard(
         values (${`wsp_${idOf(old, team, 0, 6)}`}, ${team}, ${run}, 1, '{}', now())`
       yield* sql`insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
         values (${run}, ${team}, 1, ${workflow}, now())`
+      yield* sql`insert into workflow_schedules (workflow_id, team_id, cron, timezone, missed, active)
+        values (${workflow}, ${team}, '0 9 * * *', 'UTC', 'once', true)`
+      yield* sql`insert into workflow_keys (workflow_id, key, team_id, run_id, expires_at)
+        values (${workflow}, 'k', ${team}, ${run}, now() + interval '1 day')`
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
         values (${workflow}, 'run', now(), 1, ${team}, 1)`
       yield* sql`insert into team_values (team_id, key, value, updated_at) values (${team}, 'k', '1', now())`
       yield* sql`insert into work_in_hand (kind, id, team_id, process, expires_at)
         values ('run', ${`wfr_${team}`}, ${team}, '', now() + interval '1 day')`
+      yield* sql`insert into workflow_inputs (run_id, team_id, method, path, query, headers, body, body_size, ingested_at, expires_at)
+        values (${run}, ${team}, 'POST', '/', '', '{}', '', 0, now(), now() + interval '1 day')`
       yield* sql`insert into action_holds (team_id, target, held_until)
         values (${team}, ${resourcesOf(team).action}, now() + interval '1 hour')`
       yield* sql`insert into idempotency_keys (id, team_id, fingerprint, hand, begun_at, held_until, expires_at)
@@ -314,6 +320,7 @@ const cases: Readonly<Record<string, Case>> = {
   "Store.get of a workflow": (ids) => Effect.flatMap(Workflows, ({ get }) => get(mine, (ids ?? idsOf(mine)).workflow)),
   "RunReads.workflowOf": (ids) => RunReads.workflowOf(mine, (ids ?? idsOf(mine)).workflow),
   "RunReads.list": (ids) => RunReads.list(mine, (ids ?? idsOf(mine)).workflow, [], page),
+  "RunReads.one": (ids) => RunReads.one(mine, (ids ?? idsOf(mine)).workflow, req(ids, 6).replace(/^req_/, "wfr_")),
   "RunReads.ofRequest": (ids) => RunReads.ofRequest(mine, req(ids, 6), 100),
   "RunReads.activity": (ids) =>
     RunReads.activity(mine, { search: undefined, sources: some(ids?.source), statuses: [] }, page),

@@ -1,0 +1,50 @@
+import { Schema } from "effect"
+
+/** What begins a workflow's runs beside the requests of its source. */
+
+/**
+ * What becomes of occurrences that nobody carried out in time. `skip`: they begin no run. `once`: the latest begins one. `all`:
+ * each begins one, of the latest 100.
+ */
+export const MissedRule = Schema.Literals(["skip", "once", "all"])
+export type MissedRule = typeof MissedRule.Type
+
+export const WorkflowSchedule = Schema.Struct({
+  cron: Schema.String,
+  timezone: Schema.String,
+  missed: MissedRule
+}).annotate({ identifier: "WorkflowSchedule" })
+export type WorkflowSchedule = typeof WorkflowSchedule.Type
+
+/** The step whose output answers the sender of the request, and how long the sender waits for it (ms). */
+export const WorkflowAnswer = Schema.Struct({
+  step_id: Schema.String,
+  timeout_ms: Schema.Int.annotate({ description: "How long the sender waits, in milliseconds" })
+}).annotate({ identifier: "WorkflowAnswer" })
+export type WorkflowAnswer = typeof WorkflowAnswer.Type
+
+/** Of runs with the same value at `key`, those within `window_ms` of the first one repeat it, and carry nothing out. */
+export const WorkflowDeduplicate = Schema.Struct({
+  key: Schema.String,
+  window_ms: Schema.Int.annotate({ description: "Milliseconds" })
+}).annotate({ identifier: "WorkflowDeduplicate" })
+export type WorkflowDeduplicate = typeof WorkflowDeduplicate.Type
+
+export const WorkflowTriggers = Schema.Struct({
+  schedule: Schema.Array(WorkflowSchedule),
+  answer: Schema.NullOr(WorkflowAnswer),
+  deduplicate: Schema.NullOr(WorkflowDeduplicate)
+}).annotate({ identifier: "WorkflowTriggers" })
+export type WorkflowTriggers = typeof WorkflowTriggers.Type
+
+/** What began a run. `manual`: a person by the API; `api`: a key. `workflow`: another workflow. */
+export const RunTriggerType = Schema.Literals(["request", "api", "manual", "schedule", "workflow"])
+export type RunTriggerType = typeof RunTriggerType.Type
+
+/** The names of what began a run that no request began. */
+export const triggerNames: Readonly<Record<Exclude<RunTriggerType, "request">, string>> = {
+  api: "API call",
+  manual: "Manual run",
+  schedule: "Schedule",
+  workflow: "Workflow"
+}

@@ -1,0 +1,149 @@
+import { Result, Schema } from "effect"
+import { MissedRule, type WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
+import { maxPathLength } from "@tidegate/json/JsonPath"
+import { compileOrdering } from "@tidegate/rules/Ordering"
+import { compileSchedule, longestCron } from "@tidegate/workflows/triggers/Schedule"
+import { didYouMean } from "@tidegate/model/NearestName"
+import type { FieldErrors } from "../Input.ts"
+import { OneOf, optional, text } from "../Members.ts"
+
+/** What begins a workflow's runs beside its source's requests, as it is written. */
+
+/** The schedules of one workflow. */
+export const maxSchedules = 10
+
+/** What a schedule that occurs again is looked for after: no time of the present may decide whether it is valid. */
+const someTime = Date.UTC(2026, 0, 1)
+
+const faultOf = ({ cron, timezone = "UTC" }: { readonly cron: string; readonly timezone?: string }) =>
+  Result.match(compileSchedule(cron, timezone), {
+    onSuccess: ({ after }) => (after(someTime) === null ? "never occurs" : true),
+    onFailure: (message) => message
+  })
+
+const Schedule = Schema.Struct({
+  cron: text.annotate({
+    message: "must be a string",
+    description: `Five fields: minute, hour, day of month, month, day of week. At most ${longestCron} characters`
+  }),
+  timezone: optional(
+    text.annotate({ message: "must be a string", description: "A name of the IANA database. Default: UTC" })
+  ),
+  missed: optional(
+    OneOf(MissedRule.literals).annotate({
+      description:
+        "What becomes of times at which nothing ran: they begin no run (`skip`), one for the latest (`once`, the default), or one each (`all`, for the latest 100)"
+    })
+  )
+})
+  .annotate({ message: "must be an object with a cron" })
+  .check(Schema.makeFilter(faultOf, { toJsonSchema: () => ({}) }))
+
+/** The fields of an expression, each separated by one space. */
+const normal = (cron: string): string => cron.trim().split(/\s+/u).join(" ")
+
+/** A schedule that is there twice would have no effect the second time. */
+const areDifferent = (schedules: ReadonlyArray<{ readonly cron: string; readonly timezone?: string }>): boolean =>
+  new Set(schedules.map(({ cron, timezone = "UTC" }) => `${normal(cron)} ${timezone}`)).size === schedules.length
+
+const longestAnswer = 30_000
+const timeoutMessage = `must be a whole number from 100 to ${longestAnswer}`
+
+const Answer = Schema.NullOr(
+  Schema.Struct({
+    step_id: text.annotate({ message: "must be a string", description: "The step whose output is the answer" }),
+    timeout_ms: optional(
+      Schema.Number.annotate({ description: "How long the sender waits, in milliseconds. Default: 10,000" }).check(
+        Schema.isInt({ message: timeoutMessage }).abort(),
+        Schema.isBetween({ minimum: 100, maximum: longestAnswer }, { message: timeoutMessage })
+      )
+    )
+  }).annotate({ identifier: "WorkflowAnswerWrite" })
+).annotate({
+  message: "must be an object with a step_id, or null",
+  description: "The sender of a request waits for the output of a step as its answer. Null: it is answered at once"
+})
+
+const longestWindow = 7 * 86_400_000
+const windowMessage = `must be a whole number from 1000 to ${longestWindow}`
+
+const Key = text
+  .check(
+    Schema.makeFilter(
+      (path: string) =>
+        Result.match(compileOrdering(path), { onSuccess: () => true, onFailure: ({ message }) => message }),
+      { toJsonSchema: () => ({ maxLength: maxPathLength, pattern: String.raw`^(\$\.)?(body|headers|query)[.\[]` }) }
+    )
+  )
+  .annotate({ description: "A path to one value of what began the run, in its body, headers or query" })
+
+const Deduplicate = Schema.NullOr(
+  Schema.Struct({
+    key: Key,
+    window_ms: Schema.Number.annotate({ description: "Milliseconds, up to 7 days" }).check(
+      Schema.isInt({ message: windowMessage }).abort(),
+      Schema.isBetween({ minimum: 1_000, maximum: longestWindow }, { message: windowMessage })
+    )
+  }).annotate({ identifier: "WorkflowDeduplicateWrite" })
+).annotate({
+  message: "must be an object with a key and window_ms, or null",
+  description:
+    "A run with the same value at `key` as one within `window_ms` before it carries nothing out: its outcome is `duplicate`. Null: every run is carried out"
+})
+
+export const TriggersWrite = Schema.NullOr(
+  Schema.Struct({
+    schedule: optional(
+      Schema.Array(Schedule)
+        .annotate({ message: "must be a list" })
+        .check(
+          Schema.isMaxLength(maxSchedules, { message: `must be at most ${maxSchedules}` }),
+          Schema.makeFilter((schedules) => areDifferent(schedules) || "must have different times", {
+            toJsonSchema: () => ({})
+          })
+        )
+        .annotate({ description: "Times at which runs begin" })
+    ),
+    answer: optional(Answer),
+    deduplicate: optional(Deduplicate)
+  }).annotate({ identifier: "WorkflowTriggersWrite" })
+).annotate({
+  message: "must be an object or null",
+  description: "What begins runs beside the requests of the source; replaced as a whole. Null: nothing"
+})
+
+/** The triggers that are stored. */
+export const triggersOf = (written: typeof TriggersWrite.Type): WorkflowTriggers | null =>
+  written === null
+    ? null
+    : {
+        schedule: (written.schedule ?? []).map(({ cron, missed = "once", timezone = "UTC" }) => ({
+          cron: normal(cron),
+          timezone,
+          missed
+        })),
+        answer:
+          written.answer == null
+            ? null
+            : { step_id: written.answer.step_id, timeout_ms: written.answer.timeout_ms ?? 10_000 },
+        deduplicate: written.deduplicate ?? null
+      }
+
+/** Faults of triggers that depend on the rest of the workflow: settings that would have no effect. */
+export const triggerFaults = ({
+  source_id,
+  steps,
+  triggers
+}: {
+  readonly source_id: string | null
+  readonly steps: ReadonlyArray<{ readonly id: string }>
+  readonly triggers: WorkflowTriggers | null
+}): FieldErrors => {
+  const answer = triggers?.answer ?? null
+  if (answer === null) return []
+  if (source_id === null) return [{ path: "triggers.answer", message: "has no effect: the workflow has no source" }]
+  const ids = steps.map(({ id }) => id)
+  return ids.includes(answer.step_id)
+    ? []
+    : [{ path: "triggers.answer.step_id", message: `names no step of the workflow${didYouMean(answer.step_id, ids)}` }]
+}

@@ -1,0 +1,44 @@
+import { of, row, type Section, tests } from "./Facts.ts"
+
+const triggers = tests("packages/api/test/WorkflowTriggers.test.ts")
+const schedules = tests("packages/workflows/test/triggers/Schedule.test.ts")
+
+const begun = triggers("A call begins a run with its own input, which the run's detail shows")
+const written = triggers("Triggers are stored with their defaults, belong to the version, and are validated")
+const answered = triggers("A sender is answered by the output of a step, whether it asks before the run or after it")
+const repeated = triggers("A redelivery within the window repeats the first run and carries nothing out")
+const made = triggers("A paused workflow makes up for missed times when it goes on, and a disabled one has missed none")
+
+export const workflowTriggers: Section = {
+  title: "Triggers of workflows",
+  endpoints: [row("POST /workflows/{id}/runs", begun)],
+  fields: {
+    WorkflowRunInput: [of("trigger", begun)],
+    "WorkflowTriggers WorkflowTriggersWrite": [
+      of("schedule schedule[].* answer", written),
+      of("deduplicate", repeated)
+    ],
+    WorkflowSchedule: [of("cron timezone missed", written)],
+    "WorkflowDeduplicate WorkflowDeduplicateWrite": [of("key window_ms", repeated)],
+    "WorkflowAnswer WorkflowAnswerWrite": [of("step_id timeout_ms", answered)]
+  },
+  states: [
+    row(
+      "each occurrence of a schedule begins one run",
+      triggers("Each occurrence begins one run, though several processes look and their clocks jump")
+    ),
+    row("what is missed follows a stated rule", made),
+    row(
+      "a repeated call with an idempotency key begins one run",
+      triggers("A repeated call with the same idempotency key begins no second run")
+    ),
+    row("a workflow with triggers needs no source", triggers("A workflow with triggers needs no source"))
+  ],
+  limits: [
+    row("10 schedules of a workflow; an answer waits 30 seconds at most", written),
+    row(
+      "all missed times: the latest 100",
+      schedules("At most the latest hundred missed occurrences begin runs, however long nobody looked")
+    )
+  ]
+}

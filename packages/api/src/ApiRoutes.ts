@@ -57,6 +57,7 @@ import * as GuidePages from "./GuidePages.ts"
 import * as PublishedDocument from "./PublishedDocument.ts"
 import { publishedDocument } from "./PublishedDocument.ts"
 import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
+import * as WorkflowSchema from "./WorkflowSchema.ts"
 
 /** What an HTTP server's layer provides to its routes. */
 type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
@@ -76,12 +77,14 @@ export const streams: Layer.Layer<Streams | Sockets, never, Database | Feed> = S
 const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdTokens.layer(issuer)))
 
 /**
- * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, a page to try the API at `GET /docs`, the
- * dashboard at `GET /dashboard/` (to which `GET /` redirects browsers), the manual at `GET /docs/guides/`, and the answers for unknown routes.
+ * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, the JSON Schema of files with workflows, a page
+ * to try the API at `GET /docs`, the dashboard at `GET /dashboard/` (to which `GET /` redirects browsers), the manual at `GET
+ * /docs/guides/`, and the answers for unknown routes.
  */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = Layer.mergeAll(
   HttpApiBuilder.layer(Api),
   PublishedDocument.layer,
+  WorkflowSchema.layer,
   DocsPage.layer,
   DashboardPage.layer,
   GuidePages.layer,

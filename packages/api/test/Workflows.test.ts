@@ -1,6 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { workflow } from "../../client/src/workflow/index.ts"
+import { stepKinds } from "@tidegate/workflows/StepKinds"
 import { call, layer as server, teams } from "./ControlServer.ts"
 
 let made = 0
@@ -320,6 +321,23 @@ layer(server, { excludeTestServices: true })("Workflow calls", (it) => {
         "succeeded",
         { name: "Ada Lovelace", skus: ["A1", "B2"] }
       ])
+    })
+  )
+
+  it.effect("JSON Schema of a workflow describes every kind of step, and a file that names it is accepted", () =>
+    Effect.gen(function* () {
+      const { body: schema, status } = yield* call("GET", "/schemas/workflow.json", { key: null })
+      expect([status, schema.required]).toEqual([200, ["name", "source_id"]])
+      const kinds: ReadonlyArray<string> = schema.$defs.WorkflowStep.anyOf.map(({ $ref }: { $ref: string }) => $ref)
+      expect(kinds).toHaveLength(stepKinds.length)
+      const names = [...JSON.stringify(schema).matchAll(/"#\/\$defs\/(\w+)"/g)].map(([, name]) => name)
+      expect(names).toEqual(names.filter((name) => typeof schema.$defs[name!] === "object"))
+      const body = { $schema: "https://hooks.example.com/schemas/workflow.json", ...(yield* bodyOf()) }
+      const saved = yield* call("PUT", "/workflows", { body })
+      expect([saved.status, Object.keys(saved.body).includes("$schema")]).toEqual([200, false])
+      const patched = yield* call("PATCH", `/workflows/${saved.body.id}`, { body: { $schema: body.$schema } })
+      expect([patched.status, patched.body.version]).toEqual([200, 1])
+      expect((yield* call("PUT", "/workflows", { body: { ...body, $schema: 1 } })).status).toBe(400)
     })
   )
 })

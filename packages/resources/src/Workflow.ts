@@ -83,6 +83,13 @@ const edges: ReadonlyArray<Schema.JsonObject> = [
 
 const body = { name: "Paid order to CRM", source_id: ids.source, steps, edges }
 
+const $schema = optional(
+  Schema.String.annotate({
+    message: "must be a text",
+    description: "For editors: the URL of the JSON Schema (`/schemas/workflow.json`). It is not stored"
+  })
+)
+
 const version = (what: string) =>
   optional(
     Schema.Int.annotate({
@@ -95,7 +102,8 @@ const Write = Schema.Struct({
   name: Name,
   source_id: SourceId,
   ...settings,
-  version: version("of an existing workflow ")
+  version: version("of an existing workflow "),
+  $schema
 }).annotate({
   identifier: "WorkflowWrite",
   examples: [body] as never
@@ -105,11 +113,14 @@ const Patch = Schema.Struct({
   name: optional(Name),
   source_id: optional(SourceId),
   ...settings,
-  version: version("")
+  version: version(""),
+  $schema
 }).annotate({ identifier: "WorkflowPatch" })
 
-/** `source: {id}` is accepted for `source_id`, as in a connection; spaces around a name are removed. */
-const canonical = (written: Members): Members => {
+/** `source: {id}` is accepted for `source_id`, as in a connection; spaces around a name and the text `$schema` are removed. */
+const canonical = (given: Members): Members => {
+  const { $schema, ...rest } = given
+  const written = typeof $schema === "string" ? rest : given
   const { name, source, source_id } = written
   const named = typeof name === "string" ? { ...written, name: name.trim() } : written
   const isMeant = source_id === undefined && typeof source === "object" && source !== null && "id" in source

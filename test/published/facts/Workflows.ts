@@ -8,6 +8,7 @@ const graph = stored("A stored workflow is returned with all default values of i
 const kinds = tests("packages/workflows/test/Workflow.test.ts")("A valid graph is returned with its defaults")
 const issue = stored("A workflow is not activated with a disabled resource, and reports a later disabling")
 const warned = api("Unknown output names in a workflow get warnings at every write and every test")
+const inFile = api("JSON Schema of a workflow describes every kind of step, and a file that names it is accepted")
 const triggers = tests("packages/api/test/WorkflowTriggers.test.ts")(
   "Triggers are stored with their defaults, belong to the version, and are validated"
 )
@@ -79,11 +80,13 @@ export const workflows: Section = {
     ],
     WorkflowWrite: [
       ...written,
-      of("version", api("Upsert of a workflow by name is refused when it was made from an older version"))
+      of("version", api("Upsert of a workflow by name is refused when it was made from an older version")),
+      of("$schema", inFile)
     ],
     WorkflowPatch: [
       ...written,
-      of("version", stored("A change of an outdated version is rejected and writes nothing"))
+      of("version", stored("A change of an outdated version is rejected and writes nothing")),
+      of("$schema", inFile)
     ],
     WorkflowRun: [of("label", labelled), of("hold_reason outcome error_code error_message error_step_id", listed)],
     WorkflowRunList: [of("next_cursor", listed)],

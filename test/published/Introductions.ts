@@ -22,6 +22,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "An alert says what is wrong with the channel of a provider source. The settings say who is told of it, by e-mail and in a chat. Guide: [alerts](../alerts.md).",
   Workflows:
     "A workflow is a graph of steps. Each request of its source runs through it. Its **runs** show the result for each request, step by step. Guide: [workflows](../workflows.md).",
+  "Workflow runs":
+    "Cancel a run of a workflow, or begin it again. Guide: [operating workflows](../workflow-operations.md).",
   Requests:
     "All requests that were received, accepted or rejected; a rejected one has its cause. The trace of a request shows what happened to it. Manual retries and bulk retries are described in [operating](../operating.md).",
   Events:

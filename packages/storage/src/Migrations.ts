@@ -41,6 +41,7 @@ import actionHolds from "./migrations/0038_action_holds.ts"
 import providerAccounts from "./migrations/0039_provider_accounts.ts"
 import channels from "./migrations/0040_channels.ts"
 import workflowInputs from "./migrations/0042_workflow_inputs.ts"
+import rerunOf from "./migrations/0043_rerun_of.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -85,7 +86,8 @@ const migrations = Migrator.fromRecord({
   "0038_action_holds": actionHolds,
   "0039_provider_accounts": providerAccounts,
   "0040_channels": channels,
-  "0042_workflow_inputs": workflowInputs
+  "0042_workflow_inputs": workflowInputs,
+  "0043_rerun_of": rerunOf
 })
 
 /**

@@ -15,6 +15,7 @@ import { shardOf } from "../Shards.ts"
 import { makeAlarm } from "./Alarm.ts"
 import { plansOf } from "./Plans.ts"
 import { runPump } from "./RunPump.ts"
+import { cancelRun, rerun } from "./RunSteering.ts"
 import { save } from "./Saving.ts"
 import { retryStep } from "./StepRetry.ts"
 import { tryWorkflow } from "./DryRuns.ts"
@@ -54,6 +55,13 @@ export const layer = WorkflowEntity.toLayer(
         const plan = (version: number) =>
           Effect.map(plans.planOf(payload.team_id, version), (plan) => plan?.workflow ?? null)
         return around(carryThrough(Effect.provideContext(retryStep(id, shard, plan, payload), stored)))
+      },
+      CancelRun: ({ payload }) =>
+        around(carryThrough(Effect.provideContext(cancelRun(id, payload, pump.abort), stored))),
+      Rerun: ({ payload }) => {
+        const plan = (version: number) =>
+          Effect.map(plans.planOf(payload.team_id, version), (plan) => plan?.workflow ?? null)
+        return around(carryThrough(Effect.provideContext(rerun(id, shard, plan, payload), stored)))
       },
       // While it works, this handler keeps the actor in memory.
       Wake: () => work

@@ -18,9 +18,11 @@ import { detailOf, type PreviewsOf, runOf, StepReports } from "@tidegate/workflo
 import { shownGraph } from "@tidegate/workflows/StepCredentials"
 import { sourceTrigger, triggerKeys } from "../channels/SourceTrigger.ts"
 import type { HotSql } from "../Database.ts"
+import { isOwnInput } from "../workflows/RunInputs.ts"
 import { namedResources } from "../workflows/RunResources.ts"
 import { headerOf, readHeaders } from "./Payload.ts"
 import { requestPayloads } from "./RequestPayloads.ts"
+import { payloadColumns, type PayloadRow, payloadsOf } from "./RequestRow.ts"
 import { workflowOf } from "./RunReads.ts"
 import { type RunRow, visitEntries } from "./RunRow.ts"
 
@@ -87,23 +89,44 @@ const itemMode = (request: RequestRow | undefined) =>
     ? "instant"
     : "polling"
 
-const triggerOf = Effect.fnUntraced(function* (
-  { created_at, request_id, source_id, team_id }: RunRow,
-  withPreview: boolean
-): Effect.fn.Return<RunTrigger, SqlError.SqlError, SqlClient.SqlClient> {
+/** The input of a run that has its own, as a request is read. */
+const ownInput = Effect.fnUntraced(function* (team: string, runId: string, withPreview: boolean) {
+  const sql = yield* SqlClient.SqlClient
+  const [request] = yield* sql<RequestRow>`
+    select method, path, headers, body_size, ingested_at, null as retry_kind,
+      case when ${withPreview} then encode(sha256(body), 'hex') end as body_hash
+    from workflow_inputs where run_id = ${runId} and team_id = ${team}`
+  if (!withPreview) return { request, data: undefined }
+  const rows = yield* sql<PayloadRow>`
+    select ${sql.literal(payloadColumns(largestTrigger))}
+    from (select run_id as id, team_id, method, path, query, headers, body, body_size, null as rejection_cause from workflow_inputs) r
+    where r.id = ${runId} and r.team_id = ${team}`.unprepared
+  return { request, data: (yield* payloadsOf(rows)).get(runId) }
+})
+
+const ofRequest = Effect.fnUntraced(function* (team: string, id: string, withPreview: boolean) {
   const sql = yield* SqlClient.SqlClient
   // A large body is not read only to hash it.
   const [request] = yield* sql<RequestRow>`
     select method, path, headers, body_size, ingested_at, retry_kind,
       case when ${withPreview} then encode(sha256(body), 'hex') end as body_hash
-    from requests where id = ${request_id} and team_id = ${team_id}`
+    from requests where id = ${id} and team_id = ${team}`
+  return { request, data: withPreview ? (yield* requestPayloads(team, [id], largestTrigger)).get(id) : undefined }
+})
+
+const triggerOf = Effect.fnUntraced(function* (
+  { created_at, request_id, source_id, team_id }: RunRow,
+  withPreview: boolean
+): Effect.fn.Return<RunTrigger, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const read = isOwnInput(request_id) ? ownInput : ofRequest
+  const { data, request } = yield* read(team_id, request_id, withPreview)
   const [source] = yield* sql<{ name: string; provider_key: string | null; definition_key: string | null }>`
     select s.name, ${sql.literal(triggerKeys)} from sources s where s.id = ${source_id} and s.team_id = ${team_id}`
   const { definition_key, name, provider_key } = sourceTrigger(
     source?.provider_key ?? null,
     source?.definition_key ?? null
   )
-  const data = withPreview ? (yield* requestPayloads(team_id, [request_id], largestTrigger)).get(request_id) : undefined
   // Retention leaves the record without its payload.
   const kept = request === undefined || request.method === "" ? undefined : request
   return {

@@ -22,6 +22,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "An alert says what is wrong with the channel of a provider source. The settings say who is told of it, by e-mail and in a chat. Guide: [alerts](../alerts.md).",
   Workflows:
     "A workflow is a graph of steps. Each request of its source runs through it. Its **runs** show the result for each request, step by step. Guide: [workflows](../workflows.md).",
+  "Workflow runs":
+    "Begin a run by a call, cancel one, or begin it again. Guides: [triggers of workflows](../workflow-triggers.md), [steering runs](../workflow-operations.md).",
   Requests:
     "All requests that were received, accepted or rejected; a rejected one has its cause. The trace of a request shows what happened to it. Manual retries and bulk retries are described in [operating](../operating.md).",
   Events:
@@ -52,7 +54,6 @@ export const introductions: Readonly<Record<string, string>> = {
     "The calls that senders make. They need no API key: the settings of the source define what a sender has to present. Guide: [sources](../sources.md).",
   "Workflow tests":
     "Tests show what a workflow would do with a request. Guide: [testing workflows](../workflow-testing.md).",
-  "Workflow runs": "Runs that calls begin. Guide: [triggers of workflows](../workflow-triggers.md).",
   "Workflow templates":
     "Templates are workflows to start from. Guides: [the templates](../templates.md), [a first workflow](../tutorial-workflow.md).",
   "Workflow aggregates":

@@ -38,8 +38,8 @@ import * as StreamHandlers from "./streams/StreamHandlers.ts"
 import * as TeamHandlers from "./teams/TeamHandlers.ts"
 import * as TransformationHandlers from "./transformations/TransformationHandlers.ts"
 import * as WorkflowAggregateHandlers from "./workflow-aggregates/WorkflowAggregateHandlers.ts"
-import * as WorkflowHandlers from "./workflows/WorkflowHandlers.ts"
 import * as WorkflowRunHandlers from "./workflow-runs/WorkflowRunHandlers.ts"
+import * as WorkflowHandlers from "./workflows/WorkflowHandlers.ts"
 import * as WorkflowTemplateHandlers from "./workflow-templates/WorkflowTemplateHandlers.ts"
 import * as WorkflowTestHandlers from "./workflow-tests/WorkflowTestHandlers.ts"
 import { Credentials } from "./Credentials.ts"
@@ -98,10 +98,10 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     ConnectionHandlers.layer,
     TransformationHandlers.layer,
     WorkflowHandlers.layer,
+    WorkflowRunHandlers.layer,
     WorkflowAggregateHandlers.layer,
     WorkflowTemplateHandlers.layer,
     WorkflowTestHandlers.layer,
-    WorkflowRunHandlers.layer,
     FilterHandlers.layer,
     ActionHandlers.layer,
     SourceProviderHandlers.layer,

@@ -585,6 +585,92 @@ layer(world, { excludeTestServices: true })("Workflow runs over HTTP", (it) => {
     })
   )
 
+  it.effect("Workflow run is cancelled by a call, and an ended run is not", () =>
+    Effect.gen(function* () {
+      const { workflow } = yield* flow()
+      const { run } = yield* receive(workflow, { name: "a", paid: true })
+      const cancel = (id: string, options: object = {}) =>
+        call("POST", `/workflows/${workflow.id}/runs/${id}/cancel`, options)
+      expect((yield* cancel(run, { key: teams.b.key })).status).toBe(404)
+      const cancelled = {
+        status: 200,
+        body: { id: run, workflow_id: workflow.id, status: "failed", outcome: "cancelled" }
+      }
+      expect(yield* cancel(run)).toMatchObject(cancelled)
+      expect(yield* cancel(run)).toMatchObject(cancelled)
+      const { body } = yield* call("GET", `/workflows/${workflow.id}/runs/${run}`)
+      expect(body).toMatchObject({ outcome: "cancelled", error_code: "RUN_CANCELLED", skipped_steps: 4 })
+      const { run: other } = yield* receive(workflow, { name: "a", paid: false })
+      yield* carryOut(workflow.id)
+      expect(yield* cancel(other)).toMatchObject({
+        status: 409,
+        body: { code: "RUN_ENDED", data: { outcome: "filtered" } }
+      })
+    })
+  )
+
+  it.effect("Workflow run is begun again with a changed request, once for each idempotency key", () =>
+    Effect.gen(function* () {
+      const { workflow } = yield* flow()
+      const { request, run } = yield* receive(workflow, { name: "a", paid: false }, { path: "/orders" })
+      yield* carryOut(workflow.id)
+      const rerun = (body: object, options: object = {}) =>
+        call("POST", `/workflows/${workflow.id}/runs/${run}/rerun`, { body, ...options })
+      expect(yield* rerun({ version: "newest" })).toMatchObject({
+        status: 400,
+        body: { data: { fields: [{ path: "version" }] } }
+      })
+      expect((yield* rerun({ trigger: { query: "x".repeat(65_537) } })).status).toBe(400)
+      expect((yield* rerun({}, { key: teams.b.key })).status).toBe(404)
+      expect(yield* rerun({ version: 9 })).toMatchObject({
+        status: 404,
+        body: { data: { resource_type: "workflow_version" } }
+      })
+      const changed = {
+        trigger: { body: { name: "b", paid: true }, headers: { authorization: "Bearer h34d3rs3cr3t" } }
+      }
+      const once = { headers: { "idempotency-key": "rerun-1" } }
+      const { body: started, status } = yield* rerun(changed, once)
+      expect([status, started]).toEqual([
+        202,
+        {
+          id: expect.stringMatching(/^wfr_/),
+          workflow_id: workflow.id,
+          workflow_version: 1,
+          status: "queued",
+          rerun_of: run
+        }
+      ])
+      expect((yield* rerun(changed, once)).body).toEqual(started)
+      yield* carryOut(workflow.id)
+      const detail = yield* call("GET", `/workflows/${workflow.id}/runs/${started.id}?include_previews=true`)
+      expect(detail.body).toMatchObject({
+        status: "succeeded",
+        outcome: "completed",
+        request_id: started.id,
+        rerun_of: run,
+        trigger: {
+          method: "POST",
+          path: "/orders",
+          size_bytes: 24,
+          preview: { available: true, preview: { body: { name: "b", paid: true } } }
+        }
+      })
+      expect(JSON.stringify(detail.body)).not.toContain("h34d3rs3cr3t")
+      const sql = yield* SqlClient.SqlClient
+      const [kept] = yield* sql<{ headers: string }>`select headers from workflow_inputs where run_id = ${started.id}`
+      expect(kept!.headers).toContain("authorization")
+      expect(kept!.headers).not.toContain("h34d3rs3cr3t")
+      const { body: same } = yield* rerun({})
+      yield* carryOut(workflow.id)
+      const models = (yield* runs(workflow.id)).models
+      expect(models).toHaveLength(3)
+      expect(models[0]).toMatchObject({ id: same.id, request_id: request, rerun_of: run, outcome: "filtered" })
+      yield* call("DELETE", `/workflows/${workflow.id}/runs`)
+      expect(yield* sql`select from workflow_inputs where run_id = ${started.id}`).toEqual([])
+    })
+  )
+
   it.effect("Workflow runs can be cleared after they have ended", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

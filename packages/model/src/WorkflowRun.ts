@@ -26,7 +26,9 @@ export const RunOutcome = Schema.Literals([
 const row = {
   id: Schema.String,
   workflow_id: Schema.String,
-  request_id: Schema.String,
+  request_id: Schema.String.annotate({
+    description: "The request that began the run. For a run with an input of its own: the run's id"
+  }),
   run_type: Schema.Literal("workflow"),
   label: textOrNull.annotate({ description: "By the workflow's run_label. Null: it has none, or has not begun" }),
   trigger_type: RunTriggerType.annotate({
@@ -51,7 +53,8 @@ const row = {
   finished_at: timeOrNull,
   duration_ms: durationOrNull,
   created_at: Timestamp,
-  updated_at: Timestamp
+  updated_at: Timestamp,
+  rerun_of: textOrNull.annotate({ description: "The run that this one repeats" })
 }
 
 export const WorkflowRun = Schema.Struct(row).annotate({ identifier: "WorkflowRun" })
@@ -310,3 +313,22 @@ export const ClearedRuns = Schema.Struct({
   has_more: Schema.Boolean
 }).annotate({ identifier: "ClearedRuns" })
 export type ClearedRuns = typeof ClearedRuns.Type
+
+/** A run that was cancelled. */
+export const CancelledRun = Schema.Struct({
+  id: Schema.String,
+  workflow_id: Schema.String,
+  status: Schema.Literal("failed"),
+  outcome: Schema.Literal("cancelled")
+}).annotate({ identifier: "CancelledRun" })
+export type CancelledRun = typeof CancelledRun.Type
+
+/** A new run that repeats another one. */
+export const StartedRerun = Schema.Struct({
+  id: Schema.String,
+  workflow_id: Schema.String,
+  workflow_version: Schema.Int,
+  status: Schema.Literal("queued"),
+  rerun_of: Schema.String.annotate({ description: "The run that it repeats" })
+}).annotate({ identifier: "StartedRerun" })
+export type StartedRerun = typeof StartedRerun.Type

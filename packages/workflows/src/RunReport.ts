@@ -50,6 +50,7 @@ export interface RunRecord {
   readonly updated_at: Date
   /** Null or absent: a request. */
   readonly trigger?: Exclude<RunTriggerType, "request"> | null
+  readonly rerun_of?: string | null
 }
 
 const longestMessage = 2_000
@@ -94,7 +95,8 @@ export const runOf = (run: RunRecord, held: boolean): WorkflowRun => ({
   finished_at: run.finished_at?.toISOString() ?? null,
   duration_ms: lasted(run.started_at?.getTime() ?? null, run.finished_at?.getTime() ?? null),
   created_at: run.created_at.toISOString(),
-  updated_at: run.updated_at.toISOString()
+  updated_at: run.updated_at.toISOString(),
+  rerun_of: run.rerun_of ?? null
 })
 
 /** A journal entry as it is stored. */

@@ -37,6 +37,9 @@ const listed = reading("Workflow runs are listed with the newest first, in pages
 const shown = reading("Workflow run shows its version, its trigger and its steps in order")
 const tried = reading("Workflow run shows each attempt of a step and the time of the next retry")
 const retried = reading("Workflow run continues from a failed step that is retried")
+const cancelled = reading("Workflow run is cancelled by a call, and an ended run is not")
+const begunAgain = reading("Workflow run is begun again with a changed request, once for each idempotency key")
+const steered = tests("packages/entities/test/RunSteering.test.ts")
 const cleared = reading("Workflow runs can be cleared after they have ended")
 const active = reading("Workflow runs of the whole team are listed and searched, with their steps")
 const previewed = reading("Workflow run shows previews on request and without secrets")
@@ -51,6 +54,8 @@ export const workflows: Section = {
     row("GET /workflows/{id}/runs", listed),
     row("GET /workflows/{id}/runs/{runId}", shown),
     row("POST /workflows/{id}/runs/{runId}/retry", retried),
+    row("POST /workflows/{id}/runs/{runId}/cancel", cancelled),
+    row("POST /workflows/{id}/runs/{runId}/rerun", begunAgain),
     row("DELETE /workflows/{id}/runs", cleared),
     row("GET /workflow-activity", active),
     row(
@@ -122,11 +127,21 @@ export const workflows: Section = {
       )
     ],
     RetriedStep: [of("*", retried)],
+    CancelledRun: [of("*", cancelled)],
+    WorkflowRerunInput: [
+      of("version", steered("A rerun is a new run of the pinned, the current or a given version, once for each id")),
+      of("trigger", begunAgain)
+    ],
+    StartedRerun: [of("*", begunAgain)],
     ClearedRuns: [of("*", cleared)]
   },
   states: [
     row("a run that has ended is taken up again by a step retry", retried),
     row("a paused workflow's runs are held", listed),
+    row(
+      "a run that calls, waits or is queued is cancelled",
+      steered("A cancel aborts the call of a run and ends it, and a repeated cancel changes nothing")
+    ),
     row(
       "runs are kept as records, what steps gave as payloads",
       kept("Workflow runs are kept as long as records, and their outputs and previews as long as payloads")

@@ -25,8 +25,8 @@ import { StreamsApi } from "../streams/StreamsApi.ts"
 import { TeamsApi } from "../teams/TeamsApi.ts"
 import { TransformationsApi } from "../transformations/TransformationsApi.ts"
 import { WorkflowAggregatesApi } from "../workflow-aggregates/WorkflowAggregatesApi.ts"
-import { WorkflowsApi } from "../workflows/WorkflowsApi.ts"
 import { WorkflowRunsApi } from "../workflow-runs/WorkflowRunsApi.ts"
+import { WorkflowsApi } from "../workflows/WorkflowsApi.ts"
 import { WorkflowTemplatesApi } from "../workflow-templates/WorkflowTemplatesApi.ts"
 import { WorkflowTestsApi } from "../workflow-tests/WorkflowTestsApi.ts"
 
@@ -39,9 +39,9 @@ export class Api extends HttpApi.make("tidegate")
     ConnectionsApi,
     TransformationsApi,
     WorkflowsApi,
+    WorkflowRunsApi,
     WorkflowAggregatesApi,
     WorkflowTestsApi,
-    WorkflowRunsApi,
     WorkflowTemplatesApi,
     FiltersApi,
     ActionsApi,

@@ -102,6 +102,10 @@ const about: Record<ErrorCode, About> = {
     when: "The request has passed through the gateway more than ten times, or it is one of more than 1,000 such requests in a minute (`gateway-loop`). It is stored as rejected."
   },
   RUN_ACTIVE: { when: "The run has not finished." },
+  RUN_ENDED: {
+    when: "The run has finished, so it cannot be cancelled.",
+    data: Schema.Struct({ outcome: Schema.NullOr(Schema.String) })
+  },
   STEP_NOT_RETRYABLE: {
     when: "The step has not failed, or its run has been started 100 times.",
     data: Schema.Struct({ step_status: Schema.String })

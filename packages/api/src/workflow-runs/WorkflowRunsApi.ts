@@ -1,13 +1,30 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { administering } from "@tidegate/model/Permission"
-import { WorkflowRun } from "@tidegate/model/WorkflowRun"
+import { CancelledRun, StartedRerun, WorkflowRun } from "@tidegate/model/WorkflowRun"
+import { ids } from "@tidegate/resources/ExampleIds"
+import { rerunExample, RerunInput } from "@tidegate/resources/RerunInput"
 import { workflowRunExample, WorkflowRunInput } from "@tidegate/resources/WorkflowRunInput"
 import { Authorization } from "../contract/Authorization.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
 import { run } from "../workflows/RunExamples.ts"
 
-/** Runs that a call begins. */
+const cancelled = {
+  id: ids.workflowRun,
+  workflow_id: ids.workflow,
+  status: "failed",
+  outcome: "cancelled"
+} as const
+
+const started = {
+  id: "wfr_01kak203r4g7b3k6j1h9f8e0mp",
+  workflow_id: ids.workflow,
+  workflow_version: 3,
+  status: "queued",
+  rerun_of: ids.workflowRun
+} as const
+
+/** Calls that begin runs, and that steer single runs. */
 export class WorkflowRunsApi extends HttpApiGroup.make("workflowRuns")
   .add(
     HttpApiEndpoint.post("begin", "/workflows/:id/runs", {
@@ -40,7 +57,41 @@ export class WorkflowRunsApi extends HttpApiGroup.make("workflowRuns")
         }),
         errors: ["NOT_FOUND", "WORKFLOW_NOT_EXECUTABLE"]
       })
+    ),
+    HttpApiEndpoint.post("cancelRun", "/workflows/:id/runs/:runId/cancel", {
+      params: Parameters.workflowRunPath,
+      query: Parameters.onlyTeam,
+      success: CancelledRun
+    }).annotateMerge(
+      operation({
+        id: "cancelWorkflowRun",
+        permission: administering,
+        summary: "Cancel a run",
+        description:
+          "Ends a run that is queued, waits, or calls something, also while its workflow is paused. Calls under way are aborted; a target may have acted on them. Steps under way fail with RUN_CANCELLED, and the others are skipped. A cancelled run stays as it is.",
+        answer: cancelled,
+        errors: ["NOT_FOUND", "RUN_ENDED"]
+      })
+    ),
+    HttpApiEndpoint.post("rerun", "/workflows/:id/runs/:runId/rerun", {
+      params: Parameters.workflowRunPath,
+      query: Parameters.onlyTeam,
+      payload: RerunInput,
+      success: StartedRerun.pipe(HttpApiSchema.status(202))
+    }).annotateMerge(
+      operation({
+        id: "rerunWorkflow",
+        permission: administering,
+        summary: "Run again with the request of a run",
+        description:
+          "Begins a new run, by the run's own version, the current one or another one. `trigger` replaces parts of the request. All steps run, so everything is sent again.",
+        body: rerunExample,
+        answer: started,
+        errors: ["NOT_FOUND", "WORKFLOW_NOT_EXECUTABLE", "PAYLOAD_UNAVAILABLE"]
+      })
     )
   )
   .middleware(Authorization)
-  .annotateMerge(OpenApi.annotations({ title: "Workflow runs", description: "Runs of workflows that calls begin." })) {}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Workflow runs", description: "Begin a run, cancel it, or begin it again." })
+  ) {}

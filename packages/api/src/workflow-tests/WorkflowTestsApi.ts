@@ -80,6 +80,7 @@ const answer: Schema.Json = {
   duration_ms: 0,
   created_at: at,
   updated_at: at,
+  rerun_of: null,
   version: {
     number: 1,
     definition_hash: `sha256:${"6f".repeat(32)}`,

@@ -33,7 +33,8 @@ export const run = {
   finished_at: finished,
   duration_ms: 900,
   created_at: at,
-  updated_at: finished
+  updated_at: finished,
+  rerun_of: null
 } as const
 
 const toCrm = {

@@ -164,6 +164,8 @@ export const runPump = Effect.fnUntraced(function* (
   })
 
   return {
+    /** Interrupts a run that is in hand, with its calls. With this number of journal entries, or fewer, it is not begun again. */
+    abort: runs.abort,
     /** Works until no work is left. If it is already working, this returns at once, and the working fiber reads again. */
     work: Effect.suspend(() => {
       runs.retryUnstored()

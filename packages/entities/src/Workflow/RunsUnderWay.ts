@@ -1,4 +1,4 @@
-import { Effect, Queue, Semaphore } from "effect"
+import { Effect, type Fiber, Queue, Semaphore } from "effect"
 import type { Moved } from "@tidegate/storage/workflows/RunJournal"
 import { bytesOf, type DueRun, type StoredPart } from "@tidegate/storage/workflows/Runs"
 import type { StepError } from "@tidegate/workflows/StepKind"
@@ -14,6 +14,8 @@ import { occurrenceOf, type Standing } from "./Standing.ts"
 const maxUnderWay = 100
 /** Runs whose changes could not be stored. At this number no more are read until the next wake-up notification. */
 const maxUnstored = 500
+/** Aborted runs that are remembered. Reading a run takes seconds, and this many are not aborted in that time. */
+const maxAborted = 1_000
 
 /** What a run needs to continue, as it was read. */
 interface Begun {
@@ -42,6 +44,9 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
   const signals = new Map<string, Queue.Queue<Signal>>()
   /** Runs whose changes could not be stored. They stay due, and are not read again before the next wake-up notification. */
   const unstored = new Set<string>()
+  const fibers = new Map<string, Fiber.Fiber<unknown, unknown>>()
+  /** The journal entries of runs when they were aborted: a run that was read before that is not begun. */
+  const aborted = new Map<string, number>()
   let standing: Standing = { kind: "active" }
 
   const noteEnd = (run: DueRun, moved: Moved): void => {
@@ -75,8 +80,20 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
     /** Ends a run that is not to continue. */
     giveUp: (run: DueRun, error: StepError, options?: GivenUpAs) =>
       Effect.map(giveUp(run, error, options), (moved) => noteEnd(run, moved)),
+    abort: (id: string, parts: number): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        aborted.delete(id)
+        aborted.set(id, parts)
+        if (aborted.size > maxAborted) aborted.delete(aborted.keys().next().value!)
+        const fiber = fibers.get(id)
+        return fiber === undefined ? Effect.void : Effect.sync(() => fiber.interruptUnsafe())
+      }),
     /** Continues a run in a fiber of its own, as a child of the calling one. */
     begin: Effect.fnUntraced(function* (run: DueRun, { manner, parts, plan, resources }: Begun) {
+      if (run.parts <= (aborted.get(run.id) ?? -1)) {
+        yield* hand.done({ kind: "run", id: run.id })
+        return
+      }
       const queue = yield* Queue.unbounded<Signal>()
       const room = rooms.of(run.team_id)
       let bytes = bytesOf(run)
@@ -104,13 +121,16 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
         Effect.ensuring(
           Effect.sync(() => {
             signals.delete(run.id)
+            fibers.delete(run.id)
             own.delete(run.id)
             room.release(bytes)
             ended()
           })
         )
       )
-      yield* Effect.forkChild(going)
+      const fiber = yield* Effect.forkChild(going)
+      // It may have ended at once.
+      if (signals.get(run.id) === queue) fibers.set(run.id, fiber)
     })
   }
 })

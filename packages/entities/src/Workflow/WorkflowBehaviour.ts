@@ -16,6 +16,7 @@ import { makeAlarm } from "./Alarm.ts"
 import { plansOf } from "./Plans.ts"
 import { answerOf } from "./RunAnswering.ts"
 import { runPump } from "./RunPump.ts"
+import { cancelRun, rerun } from "./RunSteering.ts"
 import { save } from "./Saving.ts"
 import { retryStep } from "./StepRetry.ts"
 import { tryWorkflow } from "./DryRuns.ts"
@@ -57,6 +58,10 @@ export const layer = WorkflowEntity.toLayer(
       RetryStep: ({ payload }) =>
         around(carryThrough(Effect.provideContext(retryStep(id, shard, workflowOf(payload.team_id), payload), stored))),
       Answer: ({ payload }) => Effect.provideContext(answerOf(id, workflowOf(payload.team_id), payload), stored),
+      CancelRun: ({ payload }) =>
+        around(carryThrough(Effect.provideContext(cancelRun(id, payload, pump.abort), stored))),
+      Rerun: ({ payload }) =>
+        around(carryThrough(Effect.provideContext(rerun(id, shard, workflowOf(payload.team_id), payload), stored))),
       // While it works, this handler keeps the actor in memory.
       Wake: () => work
     })

@@ -2,8 +2,9 @@ import { Schema } from "effect"
 import { ClusterSchema } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { GatewayError } from "@tidegate/model/GatewayError"
-import { RetriedStep } from "@tidegate/model/WorkflowRun"
+import { CancelledRun, RetriedStep, StartedRerun } from "@tidegate/model/WorkflowRun"
 import { WorkflowTest } from "@tidegate/model/WorkflowTest"
+import { rerunMessage } from "@tidegate/resources/RerunInput"
 import { workflow } from "@tidegate/resources/Workflow"
 import { AggregateMessage, WorkflowAggregate } from "@tidegate/resources/WorkflowAggregate"
 import { workflowDryRunMessage } from "@tidegate/resources/WorkflowDryRun"
@@ -22,6 +23,8 @@ const SenderAnswer = Schema.Struct({
  * - A graph with faults fails with WORKFLOW_GRAPH_INVALID; `data` has all faults.
  * - `RetryStep` begins a failed step of an ended run again, with all steps that follow from it. The caller makes `retry_id` once;
  *   a repeated message with the same one changes nothing.
+ * - `CancelRun` ends an unfinished run, and aborts its calls. A repeated message changes nothing.
+ * - `Rerun` begins a run again as a new one. The caller makes `new_id` once.
  * - `Save` writes the workflow and its own source in one transaction.
  * - `Test` runs the stored workflow, or the graph in the input (then the entity id is one that no workflow has). It stores
  *   nothing. The caller makes `run_id`.
@@ -53,5 +56,20 @@ export const WorkflowEntity = protocolOf(workflow, [
     payload: { team_id: Schema.String, run_id: Schema.String, step_id: Schema.String, timeout_ms: Schema.Int },
     success: carried(Schema.NullOr(SenderAnswer))
   }).annotate(ClusterSchema.InterruptOnTermination, true),
+  Rpc.make("CancelRun", {
+    payload: { team_id: Schema.String, run_id: Schema.String },
+    success: CancelledRun,
+    error: GatewayError
+  }),
+  Rpc.make("Rerun", {
+    payload: {
+      team_id: Schema.String,
+      run_id: Schema.String,
+      new_id: Schema.String,
+      input: carried(rerunMessage)
+    },
+    success: StartedRerun,
+    error: GatewayError
+  }),
   Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true)
 ])

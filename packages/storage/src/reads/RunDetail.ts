@@ -20,6 +20,7 @@ import type { StepAnswer } from "@tidegate/workflows/StepKind"
 import { shownGraph } from "@tidegate/workflows/StepCredentials"
 import { sourceTrigger, triggerKeys } from "../channels/SourceTrigger.ts"
 import type { HotSql } from "../Database.ts"
+import { isOwnInput } from "../workflows/RunInputs.ts"
 import { namedResources } from "../workflows/RunResources.ts"
 import { headerOf, readHeaders } from "./Payload.ts"
 import { inputPayload, requestPayloads } from "./RequestPayloads.ts"
@@ -89,32 +90,39 @@ const itemMode = (request: RequestRow | undefined) =>
     ? "instant"
     : "polling"
 
+/** The input of a run that has its own, as a request is read. */
+const ownInput = Effect.fnUntraced(function* (team: string, runId: string, withPreview: boolean) {
+  const sql = yield* SqlClient.SqlClient
+  const [request] = yield* sql<RequestRow>`
+    select method, path, headers, body_size, ingested_at, null as retry_kind,
+      case when ${withPreview} then encode(sha256(body), 'hex') end as body_hash
+    from workflow_inputs where run_id = ${runId} and team_id = ${team}`
+  return { request, data: withPreview ? yield* inputPayload(team, runId, largestTrigger) : undefined }
+})
+
+const ofRequest = Effect.fnUntraced(function* (team: string, id: string, withPreview: boolean) {
+  const sql = yield* SqlClient.SqlClient
+  // A large body is not read only to hash it.
+  const [request] = yield* sql<RequestRow>`
+    select method, path, headers, body_size, ingested_at, retry_kind,
+      case when ${withPreview} then encode(sha256(body), 'hex') end as body_hash
+    from requests where id = ${id} and team_id = ${team}`
+  return { request, data: withPreview ? (yield* requestPayloads(team, [id], largestTrigger)).get(id) : undefined }
+})
+
 const triggerOf = Effect.fnUntraced(function* (
-  { created_at, id, request_id, source_id, team_id, trigger = null }: RunRow,
+  { created_at, request_id, source_id, team_id, trigger = null }: RunRow,
   withPreview: boolean
 ): Effect.fn.Return<RunTrigger, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  // A large body is not read only to hash it.
-  const [request] = yield* trigger === null
-    ? sql<RequestRow>`
-        select method, path, headers, body_size, ingested_at, retry_kind,
-          case when ${withPreview} then encode(sha256(body), 'hex') end as body_hash
-        from requests where id = ${request_id} and team_id = ${team_id}`
-    : sql<RequestRow>`
-        select method, path, headers, body_size, ingested_at, null as retry_kind,
-          case when ${withPreview} then encode(sha256(body), 'hex') end as body_hash
-        from workflow_inputs where run_id = ${id} and team_id = ${team_id}`
+  const read = isOwnInput(request_id) ? ownInput : ofRequest
+  const { data, request } = yield* read(team_id, request_id, withPreview)
   const [source] = yield* sql<{ name: string; provider_key: string | null; definition_key: string | null }>`
     select s.name, ${sql.literal(triggerKeys)} from sources s where s.id = ${source_id} and s.team_id = ${team_id}`
   const { definition_key, name, provider_key } = sourceTrigger(
     source?.provider_key ?? null,
     source?.definition_key ?? null
   )
-  const data = !withPreview
-    ? undefined
-    : trigger === null
-      ? (yield* requestPayloads(team_id, [request_id], largestTrigger)).get(request_id)
-      : yield* inputPayload(team_id, id, largestTrigger)
   // Retention leaves the record without its payload.
   const kept = request === undefined || request.method === "" ? undefined : request
   return {

@@ -1,7 +1,8 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { prefixes } from "@tidegate/model/Ids"
-import type { StoredHead } from "@tidegate/model/Message"
+import { type StoredHead, storedHeaders } from "@tidegate/model/Message"
+import { shownHeaders } from "@tidegate/verification/PresentedPlaces"
 import { retentionDefaults } from "../retention/Retention.ts"
 
 /**
@@ -9,7 +10,7 @@ import { retentionDefaults } from "../retention/Retention.ts"
  * run reads either a request or its input, and the prefix of that id says which.
  */
 
-/** The input of a run, in the form of a stored request. It has no encrypted credentials: secrets in it are masks. */
+/** The input of a run, in the form of a stored request. It has no encrypted credentials: headers with credentials are masked when it is stored. */
 export interface RunInput extends StoredHead {
   readonly body: Uint8Array
   /** When it arrived. */
@@ -33,9 +34,10 @@ export const insertRunInput = Effect.fnUntraced(function* (
   { body, headers, ingested_at, method, path, query }: RunInput
 ): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
+  const masked = JSON.stringify(shownHeaders(storedHeaders({ method, path, query, headers })))
   yield* sql`
     insert into workflow_inputs (run_id, team_id, method, path, query, headers, body, body_size, ingested_at, expires_at)
-    select ${runId}, t.id, ${method}, ${path}, ${query}, ${headers}, ${body}, ${body.length}::int4, ${ingested_at}::timestamptz,
+    select ${runId}, t.id, ${method}, ${path}, ${query}, ${masked}, ${body}, ${body.length}::int4, ${ingested_at}::timestamptz,
       ${inputExpiry(sql)}
     from teams t where t.id = ${team}`
 })

@@ -22,6 +22,9 @@ const listed = reading("Workflow runs are listed with the newest first, in pages
 const shown = reading("Workflow run shows its version, its trigger and its steps in order")
 const tried = reading("Workflow run shows each attempt of a step and the time of the next retry")
 const retried = reading("Workflow run continues from a failed step that is retried")
+const decisions = tests("packages/api/test/WorkflowDecisions.test.ts")
+const decided = decisions("Workflow step that waits for an approval continues by the decision, which the run shows")
+const undecided = decisions("Decision is refused when the step does not wait, and when its body is wrong")
 const cleared = reading("Workflow runs can be cleared after they have ended")
 const active = reading("Workflow runs of the whole team are listed and searched, with their steps")
 const previewed = reading("Workflow run shows previews on request and without secrets")
@@ -33,6 +36,7 @@ export const workflows: Section = {
     row("GET /workflows/{id}/runs", listed),
     row("GET /workflows/{id}/runs/{runId}", shown),
     row("POST /workflows/{id}/runs/{runId}/retry", retried),
+    row("POST /workflows/{id}/runs/{runId}/steps/{stepId}/decision", decided),
     row("DELETE /workflows/{id}/runs", cleared),
     row("GET /workflow-activity", active),
     row(
@@ -83,6 +87,8 @@ export const workflows: Section = {
     WorkflowActivityList: [of("total_exact applied_range", active)],
     StepRetryInput: [of("step_id", retried)],
     RetriedStep: [of("*", retried)],
+    StepDecisionInput: [of("decision", decided), of("comment", undecided)],
+    StepDecision: [of("*", decided)],
     ClearedRuns: [of("*", cleared)]
   },
   states: [

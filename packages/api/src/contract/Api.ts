@@ -25,6 +25,7 @@ import { StreamsApi } from "../streams/StreamsApi.ts"
 import { TeamsApi } from "../teams/TeamsApi.ts"
 import { TransformationsApi } from "../transformations/TransformationsApi.ts"
 import { WorkflowAggregatesApi } from "../workflow-aggregates/WorkflowAggregatesApi.ts"
+import { WorkflowDecisionsApi } from "../workflow-decisions/WorkflowDecisionsApi.ts"
 import { WorkflowsApi } from "../workflows/WorkflowsApi.ts"
 import { WorkflowTemplatesApi } from "../workflow-templates/WorkflowTemplatesApi.ts"
 import { WorkflowTestsApi } from "../workflow-tests/WorkflowTestsApi.ts"
@@ -40,6 +41,7 @@ export class Api extends HttpApi.make("tidegate")
     WorkflowsApi,
     WorkflowAggregatesApi,
     WorkflowTestsApi,
+    WorkflowDecisionsApi,
     WorkflowTemplatesApi,
     FiltersApi,
     ActionsApi,

@@ -16,6 +16,7 @@ import { makeAlarm } from "./Alarm.ts"
 import { plansOf } from "./Plans.ts"
 import { runPump } from "./RunPump.ts"
 import { save } from "./Saving.ts"
+import { decideStep } from "./StepDecision.ts"
 import { retryStep } from "./StepRetry.ts"
 import { tryWorkflow } from "./DryRuns.ts"
 import { WorkflowEntity } from "./WorkflowProtocol.ts"
@@ -45,15 +46,20 @@ export const layer = WorkflowEntity.toLayer(
     const wakeLater = Effect.ignore(Effect.timeout(client(id).Wake(undefined, { discard: true }), "1 second"))
     const around = <A, E>(command: Effect.Effect<A, E>) =>
       Effect.tap(Semaphore.withPermit(oneAtATime, command), () => wakeLater)
+    const planOf = (team_id: string) => (version: number) =>
+      Effect.map(plans.planOf(team_id, version), (plan) => plan?.workflow ?? null)
     const commands = yield* actorOf(workflow, yield* Workflows, { around })
     return WorkflowEntity.of({
       ...commands,
       Test: ({ payload }) => withoutDefects(Effect.provideContext(tryWorkflow(id, payload), stores)),
       Save: ({ payload }) => around(carryThrough(Effect.provideContext(save(id, payload), stores))),
       RetryStep: ({ payload }) => {
-        const plan = (version: number) =>
-          Effect.map(plans.planOf(payload.team_id, version), (plan) => plan?.workflow ?? null)
+        const plan = planOf(payload.team_id)
         return around(carryThrough(Effect.provideContext(retryStep(id, shard, plan, payload), stored)))
+      },
+      Decide: ({ payload }) => {
+        const deciding = { planOf: planOf(payload.team_id), tell: pump.tell }
+        return around(carryThrough(Effect.provideContext(decideStep(id, deciding, payload), stored)))
       },
       // While it works, this handler keeps the actor in memory.
       Wake: () => work

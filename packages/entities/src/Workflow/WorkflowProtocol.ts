@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { ClusterSchema } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { GatewayError } from "@tidegate/model/GatewayError"
-import { RetriedStep } from "@tidegate/model/WorkflowRun"
+import { RetriedStep, StepDecision } from "@tidegate/model/WorkflowRun"
 import { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { workflow } from "@tidegate/resources/Workflow"
 import { AggregateMessage, WorkflowAggregate } from "@tidegate/resources/WorkflowAggregate"
@@ -15,6 +15,7 @@ import { asked, carried, protocolOf } from "../Protocol.ts"
  * - A graph with faults fails with WORKFLOW_GRAPH_INVALID; `data` has all faults.
  * - `RetryStep` begins a failed step of an ended run again, with all steps that follow from it. The caller makes `retry_id` once;
  *   a repeated message with the same one changes nothing.
+ * - `Decide` ends the wait of a step of a run.
  * - `Save` writes the workflow and its own source in one transaction.
  * - `Test` runs the stored workflow, or the graph in the input (then the entity id is one that no workflow has). It stores
  *   nothing. The caller makes `run_id`.
@@ -24,6 +25,18 @@ export const WorkflowEntity = protocolOf(workflow, [
   Rpc.make("RetryStep", {
     payload: { team_id: Schema.String, run_id: Schema.String, step_id: Schema.String, retry_id: Schema.String },
     success: RetriedStep,
+    error: GatewayError
+  }),
+  Rpc.make("Decide", {
+    payload: {
+      team_id: Schema.String,
+      run_id: Schema.String,
+      step_id: Schema.String,
+      approves: Schema.Boolean,
+      comment: Schema.NullOr(Schema.String),
+      user_id: Schema.NullOr(Schema.String)
+    },
+    success: StepDecision,
     error: GatewayError
   }),
   Rpc.make("Save", {

@@ -156,8 +156,9 @@ export const StepExecution = Schema.Struct({
     description: "The latest 50 attempts. For a step that runs for a list, those of the last element"
   }),
   wait: Schema.NullOr(
-    Schema.Struct({ kind: Schema.Literals(["delay", "retry", "hold"]), until: Timestamp }).annotate({
-      description: "`hold`: the workflow is paused. `until` is the time at which the step would have started"
+    Schema.Struct({ kind: Schema.Literals(["delay", "retry", "hold", "signal"]), until: Timestamp }).annotate({
+      description:
+        "`hold`: the workflow is paused. `until` is the time at which the step would have started. `signal`: the step waits for a decision until then"
     })
   ),
   warnings: Schema.Array(
@@ -304,6 +305,18 @@ export const RetriedStep = Schema.Struct({
   retry_step: Schema.Struct({ step_id: Schema.String, name: Schema.String })
 }).annotate({ identifier: "RetriedStep" })
 export type RetriedStep = typeof RetriedStep.Type
+
+/** A decision that a step of a run has waited for. */
+export const StepDecision = Schema.Struct({
+  run_id: Schema.String,
+  workflow_id: Schema.String,
+  step_id: Schema.String,
+  decision: Schema.Literals(["approved", "rejected"]),
+  comment: textOrNull,
+  decided_by_user_id: textOrNull.annotate({ description: "Null: an API key decided" }),
+  decided_at: Timestamp
+}).annotate({ identifier: "StepDecision" })
+export type StepDecision = typeof StepDecision.Type
 
 /** The result of clearing a history. `has_more`: call again, because one call removes a limited number. */
 export const ClearedRuns = Schema.Struct({

@@ -91,7 +91,10 @@ export function* occurred(
   texts: SecretTexts,
   random = 0
 ): Resumable<Occurrence> {
-  if (outcome.kind === "waits") return { type: "waiting", step, until: outcome.until, output: outcome.output }
+  if (outcome.kind === "waits") {
+    const { output, portsLate, until } = outcome
+    return { type: "waiting", step, until, output, ...(portsLate === undefined ? {} : { portsLate }) }
+  }
   const warnings = joined(inputs.warnings, outcome.warnings ?? noWarnings)
   const size = outcome.kind === "failed" ? null : jsonLengthWithin(outcome.output, limits.valueLength)
   if (outcome.kind === "succeeded" && size !== null && mayTeach(outcome.output)) yield* texts.learn(outcome.output)

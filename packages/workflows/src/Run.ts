@@ -22,12 +22,14 @@ export type StepStatus = "pending" | "running" | "succeeded" | "failed" | "skipp
 export type SkipReason = "filtered" | "path_not_taken" | "condition_false" | "upstream_failed" | "run_stopped"
 
 export interface Wait {
-  /** `hold`: the next element of a list waits until the held run may go on. */
-  readonly kind: "delay" | "retry" | "hold"
+  /** `hold`: the next element of a list waits until the held run may go on. `signal`: it ends when somebody signals it, or at `until`. */
+  readonly kind: "delay" | "retry" | "hold" | "signal"
   /** Unix milliseconds. */
   readonly until: number
-  /** For a delay: its output so far. */
+  /** For a delay and a signal: its output so far. */
   readonly output?: { readonly [member: string]: Json }
+  /** The ports that are taken when the wait is over; absent: `out`. */
+  readonly ports?: ReadonlyArray<string>
 }
 
 export interface Iterations {
@@ -124,6 +126,18 @@ export type Occurrence =
       readonly step: number
       readonly until: number
       readonly output: NonNullable<Wait["output"]>
+      /** Present when a signal may end the wait: the ports that are taken when none comes in time. */
+      readonly portsLate?: ReadonlyArray<string>
+    }
+  /**
+   * The signal that a step waits for. The step ends when it is due next, which is at once: so a signal evaluates nothing, and can
+   * be stored without the run's request and outputs.
+   */
+  | {
+      readonly type: "signalled"
+      readonly step: number
+      readonly output: NonNullable<Wait["output"]>
+      readonly ports: ReadonlyArray<string>
     }
   /** The wait of a step is over; when it comes too early, it changes nothing. */
   | { readonly type: "due"; readonly step: number }
@@ -247,6 +261,9 @@ const shortened = ({ code, message, status }: StepError): ElementNote["error"] =
   ...(status === undefined ? {} : { status })
 })
 
+/** Whether an attempt of the step follows the wait. */
+const isBeforeAttempt = ({ kind }: Wait): boolean => kind === "retry" || kind === "hold"
+
 /** The processing of one occurrence. */
 class Turn {
   private readonly workflow: Workflow
@@ -294,6 +311,8 @@ class Turn {
         return
       case "due":
         return this.due(occurrence.step)
+      case "signalled":
+        return this.signalled(occurrence)
     }
     const step = this.steps[occurrence.step]
     if (step?.status !== "running" || step.wait !== null) return
@@ -302,7 +321,10 @@ class Turn {
         return this.expand(occurrence.step, step, occurrence.count)
       case "waiting":
         return this.set(occurrence.step, {
-          wait: { kind: "delay", until: occurrence.until, output: occurrence.output }
+          wait:
+            occurrence.portsLate === undefined
+              ? { kind: "delay", until: occurrence.until, output: occurrence.output }
+              : { kind: "signal", until: occurrence.until, output: occurrence.output, ports: occurrence.portsLate }
         })
     }
     if (occurrence.attempt !== step.attempt || occurrence.iteration !== elementOf(step)) return
@@ -451,8 +473,16 @@ class Turn {
     const step = this.steps[index]
     if (step?.status !== "running" || step.wait === null || step.wait.until > this.now || this.state.held) return
     // A retry starts when the limit of parallel steps allows it.
-    if (step.wait.kind !== "delay") return this.run({})
-    this.succeeded(index, { ...step.wait.output, released_at: new Date(this.now).toISOString() }, ["out"])
+    if (isBeforeAttempt(step.wait)) return this.run({})
+    const output = { ...step.wait.output, released_at: new Date(this.now).toISOString() }
+    this.succeeded(index, output, step.wait.ports ?? ["out"])
+  }
+
+  /** A signal that comes too late, or a second one, changes nothing. */
+  private signalled({ output, ports, step: index }: Extract<Occurrence, { readonly type: "signalled" }>): void {
+    const step = this.steps[index]
+    if (step?.status !== "running" || step.wait?.kind !== "signal" || step.wait.until <= this.now) return
+    this.set(index, { wait: { kind: "delay", until: this.now, output, ports } })
   }
 
   /** Nothing begins any more; steps that only wait end now. */
@@ -551,7 +581,7 @@ class Turn {
     for (const { index } of this.workflow.plan) {
       if (running >= limits.parallelSteps) return
       const { attempt, status, wait } = this.steps[index]!
-      if (status === "running" && wait !== null && wait.kind !== "delay" && wait.until <= this.now) {
+      if (status === "running" && wait !== null && isBeforeAttempt(wait) && wait.until <= this.now) {
         this.set(index, { wait: null })
         this.start(index, wait.kind === "retry" ? attempt + 1 : 1)
       } else if (status === "pending" && this.fate(index) === "ready") {

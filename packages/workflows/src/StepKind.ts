@@ -70,8 +70,16 @@ export type Outcome =
       readonly warnings?: ReadonlyArray<Warning>
     }
   | { readonly kind: "failed"; readonly error: StepError; readonly warnings?: ReadonlyArray<Warning> }
-  /** The step continues at `until` (Unix ms); its output is then `output`. */
-  | { readonly kind: "waits"; readonly until: number; readonly output: { readonly [member: string]: Json } }
+  /**
+   * The step continues at `until` (Unix ms); its output is then `output`. `portsLate`: a signal may end the wait; these ports are
+   * taken when none comes in time.
+   */
+  | {
+      readonly kind: "waits"
+      readonly until: number
+      readonly output: { readonly [member: string]: Json }
+      readonly portsLate?: ReadonlyArray<string>
+    }
 
 /** What an evaluation may read. */
 export interface Evaluation {
@@ -134,6 +142,8 @@ export interface StepKind<Config> {
   readonly portRequired: boolean
   /** The ports that an output takes, if the output determines them; otherwise it is the first. */
   readonly portsOf?: (output: Json) => ReadonlyArray<string>
+  /** For a kind that only somebody outside can end: its output in tests. */
+  readonly sample?: Json
   /**
    * Null: its steps leave the process, unless their action evaluates them. The code that runs workflows has an executor for each
    * such kind.

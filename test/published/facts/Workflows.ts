@@ -40,6 +40,9 @@ const retried = reading("Workflow run continues from a failed step that is retri
 const cancelled = reading("Workflow run is cancelled by a call, and an ended run is not")
 const begunAgain = reading("Workflow run is begun again with a changed request, once for each idempotency key")
 const steered = tests("packages/entities/test/RunSteering.test.ts")
+const decisions = tests("packages/api/test/WorkflowDecisions.test.ts")
+const decided = decisions("Workflow step that waits for an approval continues by the decision, which the run shows")
+const undecided = decisions("Decision is refused when the step does not wait, and when its body is wrong")
 const cleared = reading("Workflow runs can be cleared after they have ended")
 const active = reading("Workflow runs of the whole team are listed and searched, with their steps")
 const previewed = reading("Workflow run shows previews on request and without secrets")
@@ -56,6 +59,7 @@ export const workflows: Section = {
     row("POST /workflows/{id}/runs/{runId}/retry", retried),
     row("POST /workflows/{id}/runs/{runId}/cancel", cancelled),
     row("POST /workflows/{id}/runs/{runId}/rerun", begunAgain),
+    row("POST /workflows/{id}/runs/{runId}/steps/{stepId}/decision", decided),
     row("DELETE /workflows/{id}/runs", cleared),
     row("GET /workflow-activity", active),
     row(
@@ -133,6 +137,8 @@ export const workflows: Section = {
       of("trigger", begunAgain)
     ],
     StartedRerun: [of("*", begunAgain)],
+    StepDecisionInput: [of("decision", decided), of("comment", undecided)],
+    StepDecision: [of("*", decided)],
     ClearedRuns: [of("*", cleared)]
   },
   states: [

@@ -25,6 +25,7 @@ import { StreamsApi } from "../streams/StreamsApi.ts"
 import { TeamsApi } from "../teams/TeamsApi.ts"
 import { TransformationsApi } from "../transformations/TransformationsApi.ts"
 import { WorkflowAggregatesApi } from "../workflow-aggregates/WorkflowAggregatesApi.ts"
+import { WorkflowDecisionsApi } from "../workflow-decisions/WorkflowDecisionsApi.ts"
 import { WorkflowRunsApi } from "../workflow-runs/WorkflowRunsApi.ts"
 import { WorkflowsApi } from "../workflows/WorkflowsApi.ts"
 import { WorkflowTemplatesApi } from "../workflow-templates/WorkflowTemplatesApi.ts"
@@ -42,6 +43,7 @@ export class Api extends HttpApi.make("tidegate")
     WorkflowRunsApi,
     WorkflowAggregatesApi,
     WorkflowTestsApi,
+    WorkflowDecisionsApi,
     WorkflowTemplatesApi,
     FiltersApi,
     ActionsApi,

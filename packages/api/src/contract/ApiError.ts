@@ -110,6 +110,10 @@ const about: Record<ErrorCode, About> = {
     when: "The step has not failed, or its run has been started 100 times.",
     data: Schema.Struct({ step_status: Schema.String })
   },
+  STEP_NOT_WAITING: {
+    when: "The step does not wait for a decision: it has not begun, was decided, or its time is over.",
+    data: Schema.Struct({ step_status: Schema.String })
+  },
   RUN_PAYLOAD_EXPIRED: {
     when: "Retention has deleted the payload of the run's request.",
     data: Schema.Struct({ expired_at: Schema.String })

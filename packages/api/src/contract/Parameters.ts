@@ -186,6 +186,11 @@ export const workflowRunPath = {
   runId: Id.annotate({ description: "The run's id", examples: [ids.workflowRun] })
 }
 
+export const workflowRunStepPath = {
+  ...workflowRunPath,
+  stepId: Id.annotate({ description: "The id of the step in the workflow's graph", examples: ["approved"] })
+}
+
 export const workflowRun = {
   ...team,
   include_previews: flag(

@@ -172,6 +172,8 @@ export const runPump = Effect.fnUntraced(function* (
       isWoken = true
       return worker.work
     }),
+    /** As in `RunsUnderWay`. */
+    tell: runs.tell,
     /** There are new runs. False: no fiber works, or another process owns the workflow now. */
     notify: (): boolean => {
       if (!worker.isWorking() || !mayGoOn()) return false

@@ -91,6 +91,8 @@ export const keyOf = (run: DueRun, { start, step }: StepEffect): string =>
 export interface Signal {
   readonly occurrence: Occurrence
   readonly endsEffect: boolean
+  /** Called once it is handled, with whether it has changed the run, and that is stored. */
+  readonly taken?: (isStored: boolean) => void
 }
 
 export interface Work {
@@ -259,10 +261,16 @@ const goOn = Effect.fnUntraced(function* (
     if (taken !== "goes on") return taken
   }
   while (underWay > 0 || Queue.sizeUnsafe(signals) > 0) {
-    const { endsEffect, occurrence } = yield* Queue.take(signals)
+    const { endsEffect, occurrence, taken: told } = yield* Queue.take(signals)
     if (endsEffect) underWay--
+    const before = stored.parts
     const taken = yield* take(occurrence)
+    told?.(taken === "goes on" && stored.parts > before)
     if (taken !== "goes on") return taken
+    // The step that was signalled ends now.
+    if (occurrence.type !== "signalled") continue
+    const ended = yield* take({ type: "due", step: occurrence.step })
+    if (ended !== "goes on") return ended
   }
   return "stored"
 })

@@ -1,6 +1,7 @@
-import { Effect, type Fiber, Queue, Semaphore } from "effect"
+import { Deferred, Effect, type Fiber, Queue, Semaphore } from "effect"
 import type { Moved } from "@tidegate/storage/workflows/RunJournal"
 import { bytesOf, type DueRun, type StoredPart } from "@tidegate/storage/workflows/Runs"
+import type { Occurrence } from "@tidegate/workflows/Run"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { Hand, type Manner } from "../InHand.ts"
 import { type GivenUpAs, giveUp } from "./GiveUp.ts"
@@ -42,6 +43,8 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
   const hand = yield* Hand
   const slots = Semaphore.makeUnsafe(yield* CallsAtOnce)
   const signals = new Map<string, Queue.Queue<Signal>>()
+  /** Completed when the run leaves this process's hand. */
+  const leaving = new Map<string, Deferred.Deferred<boolean>>()
   /** Runs whose changes could not be stored. They stay due, and are not read again before the next wake-up notification. */
   const unstored = new Set<string>()
   const fibers = new Map<string, Fiber.Fiber<unknown, unknown>>()
@@ -77,6 +80,20 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
       for (const queue of signals.values())
         Queue.offerUnsafe(queue, { occurrence: occurrenceOf(now), endsEffect: false })
     },
+    /** Whether an occurrence from outside has changed the run and is stored; null: the run is not in hand. */
+    tell: (runId: string, occurrence: Occurrence): Effect.Effect<boolean | null> => {
+      const queue = signals.get(runId)
+      const left = leaving.get(runId)
+      if (queue === undefined || left === undefined) return Effect.succeed(null)
+      const told = Effect.callback<boolean>((resume) => {
+        Queue.offerUnsafe(queue, {
+          occurrence,
+          endsEffect: false,
+          taken: (isStored) => resume(Effect.succeed(isStored))
+        })
+      })
+      return Effect.raceFirst(told, Deferred.await(left))
+    },
     /** Ends a run that is not to continue. */
     giveUp: (run: DueRun, error: StepError, options?: GivenUpAs) =>
       Effect.map(giveUp(run, error, options), (moved) => noteEnd(run, moved)),
@@ -97,7 +114,9 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
       const queue = yield* Queue.unbounded<Signal>()
       const room = rooms.of(run.team_id)
       let bytes = bytesOf(run)
+      const left = yield* Deferred.make<boolean>()
       signals.set(run.id, queue)
+      leaving.set(run.id, left)
       own.add(run.id)
       room.hold(bytes)
       const work = {
@@ -122,6 +141,8 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
           Effect.sync(() => {
             signals.delete(run.id)
             fibers.delete(run.id)
+            leaving.delete(run.id)
+            Deferred.doneUnsafe(left, Effect.succeed(false))
             own.delete(run.id)
             room.release(bytes)
             ended()

@@ -18,6 +18,7 @@ import { answerOf } from "./RunAnswering.ts"
 import { runPump } from "./RunPump.ts"
 import { cancelRun, rerun } from "./RunSteering.ts"
 import { save } from "./Saving.ts"
+import { decideStep } from "./StepDecision.ts"
 import { retryStep } from "./StepRetry.ts"
 import { tryWorkflow } from "./DryRuns.ts"
 import { WorkflowEntity } from "./WorkflowProtocol.ts"
@@ -62,6 +63,10 @@ export const layer = WorkflowEntity.toLayer(
         around(carryThrough(Effect.provideContext(cancelRun(id, payload, pump.abort), stored))),
       Rerun: ({ payload }) =>
         around(carryThrough(Effect.provideContext(rerun(id, shard, workflowOf(payload.team_id), payload), stored))),
+      Decide: ({ payload }) => {
+        const deciding = { planOf: workflowOf(payload.team_id), tell: pump.tell }
+        return around(carryThrough(Effect.provideContext(decideStep(id, deciding, payload), stored)))
+      },
       // While it works, this handler keeps the actor in memory.
       Wake: () => work
     })

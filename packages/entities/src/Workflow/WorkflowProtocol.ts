@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { ClusterSchema } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { GatewayError } from "@tidegate/model/GatewayError"
-import { CancelledRun, RetriedStep, StartedRerun } from "@tidegate/model/WorkflowRun"
+import { CancelledRun, RetriedStep, StartedRerun, StepDecision } from "@tidegate/model/WorkflowRun"
 import { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { rerunMessage } from "@tidegate/resources/RerunInput"
 import { workflow } from "@tidegate/resources/Workflow"
@@ -25,6 +25,7 @@ const SenderAnswer = Schema.Struct({
  *   a repeated message with the same one changes nothing.
  * - `CancelRun` ends an unfinished run, and aborts its calls. A repeated message changes nothing.
  * - `Rerun` begins a run again as a new one. The caller makes `new_id` once.
+ * - `Decide` ends the wait of a step of a run.
  * - `Save` writes the workflow and its own source in one transaction.
  * - `Test` runs the stored workflow, or the graph in the input (then the entity id is one that no workflow has). It stores
  *   nothing. The caller makes `run_id`.
@@ -35,6 +36,18 @@ export const WorkflowEntity = protocolOf(workflow, [
   Rpc.make("RetryStep", {
     payload: { team_id: Schema.String, run_id: Schema.String, step_id: Schema.String, retry_id: Schema.String },
     success: RetriedStep,
+    error: GatewayError
+  }),
+  Rpc.make("Decide", {
+    payload: {
+      team_id: Schema.String,
+      run_id: Schema.String,
+      step_id: Schema.String,
+      approves: Schema.Boolean,
+      comment: Schema.NullOr(Schema.String),
+      user_id: Schema.NullOr(Schema.String)
+    },
+    success: StepDecision,
     error: GatewayError
   }),
   Rpc.make("Save", {

@@ -83,7 +83,8 @@ const examples: { readonly [kind: string]: Schema.JsonObject } = {
         { key: "rest", name: "Elsewhere", rule: "fallback" }
       ]
     }
-  }
+  },
+  wait: { id: "approved", kind: "wait", name: "Approval", config: { for: "approval", amount: 2, unit: "days" } }
 }
 
 /** What each kind is, and which resource it names. */
@@ -94,7 +95,8 @@ const descriptions: { readonly [kind: string]: string } = {
   filter: "Continues if its conditions match: its own or those of a stored filter (flt_…).",
   delay: "Waits for an amount of a unit, or until a time. At most 31 days.",
   branch:
-    "Continues on the paths that match: an edge selects one by the port path_<key>. `paths` is an alias of the kind."
+    "Continues on the paths that match: an edge selects one by the port path_<key>. `paths` is an alias of the kind.",
+  wait: "Waits for a decision of a person. It is left by out, rejected, or timed_out."
 }
 
 const typeName = (kind: string): string => kind.charAt(0).toUpperCase() + kind.slice(1)
@@ -109,7 +111,7 @@ const configOf = ({ config, kind, settings }: StepKind<unknown>) =>
     .annotate({ identifier: `${typeName(kind)}StepConfig` })
 
 /** Whether a `config` is required, because one of its members is. */
-const needsConfig = (kind: string): boolean => kind === "delay" || kind === "branch"
+const needsConfig = (kind: string): boolean => kind === "delay" || kind === "branch" || kind === "wait"
 
 const stepOf = (row: StepKind<unknown>): Schema.Top => {
   const { callsAction, inline, kind, resource } = row

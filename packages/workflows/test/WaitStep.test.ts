@@ -1,0 +1,128 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import { decided, portsDecided } from "../src/kinds/WaitStep.ts"
+import { rehearsalOf } from "../src/Mocks.ts"
+import { partOf, stateOf } from "../src/Progress.ts"
+import { queuedRun } from "../src/Run.ts"
+import { compileWorkflow } from "../src/Workflow.ts"
+import { call, catalog, compiled, echo, edge, facts } from "./Graphs.ts"
+import { dice, Play } from "./Play.ts"
+
+const wait = (id: string, config: object = { for: "approval", amount: 2, unit: "hours" }) => ({
+  id,
+  kind: "wait",
+  config
+})
+
+const ports = ["out", "rejected", "timed_out"] as const
+
+/** A step that waits, with a step behind each of its ports, and a call beside it. */
+const graph = compiled(
+  [wait("wait"), ...ports.map((port) => echo(`by_${port}`)), call("beside")],
+  [...ports.map((port) => edge("wait", `by_${port}`, { source_port: port })), edge("", "wait"), edge("", "beside")]
+)
+
+const begun = (): Play => {
+  const play = new Play(graph, facts()).tell({ type: "begun" })
+  while (play.step());
+  return play
+}
+
+const signal = (play: Play, approves: boolean, comment: string | null = null) =>
+  play.tell({
+    type: "signalled",
+    step: play.indexOf("wait"),
+    output: decided(approves, comment, "usr_1", play.now),
+    ports: portsDecided(approves)
+  })
+
+const reached = (play: Play): ReadonlyArray<string> =>
+  ports.filter((port) => play.at(`by_${port}`).status === "succeeded")
+
+describe("Step that waits for an approval", () => {
+  it("A decision continues the run by its port, with who decided and when", () => {
+    for (const [approves, port, decision] of [
+      [true, "out", "approved"],
+      [false, "rejected", "rejected"]
+    ] as const) {
+      const play = begun()
+      expect(play.at("wait").wait).toMatchObject({ kind: "signal", until: play.now + 7_200_000 })
+      play.now += 60_000
+      signal(play, approves, "as agreed").finish()
+      expect(reached(play)).toEqual([port])
+      expect(play.at("wait").output).toEqual({
+        decision,
+        comment: "as agreed",
+        decided_by_user_id: "usr_1",
+        decided_at: "2026-01-01T00:01:00.000Z",
+        released_at: "2026-01-01T00:01:00.000Z"
+      })
+    }
+  })
+
+  it("Without a decision in time the run continues by timed_out, and a late decision changes nothing", () => {
+    const play = begun()
+    play.now += 7_200_000
+    const before = play.state
+    expect(signal(play, true).state).toBe(before)
+    expect(reached(play.finish())).toEqual(["timed_out"])
+    expect(play.at("wait").output).toMatchObject({ decision: null, decided_at: null })
+  })
+
+  it("Of several decisions the first counts, at any moment, also in a held run and over restarts", () => {
+    for (let seed = 0; seed < 300; seed++) {
+      const roll = dice(seed)
+      const play = begun()
+      let first: string | null = null
+      for (let moment = 0; moment < 6; moment++) {
+        const before = play.state
+        const approves = roll() < 0.5
+        const what = roll()
+        const isInTime = first === null && play.now < Date.UTC(2026, 0, 1, 2)
+        if (what < 0.4) {
+          signal(play, approves)
+          expect(play.state !== before).toBe(isInTime)
+          if (isInTime) first = approves ? "out" : "rejected"
+        } else if (what < 0.6) play.tell({ type: "held" })
+        else if (what < 0.8) play.tell({ type: "released" })
+        // The state goes through its stored form.
+        else play.state = stateOf(graph, [partOf(queuedRun(graph), play.state)])
+        if (roll() < 0.3) play.now += 3_600_000
+      }
+      play.tell({ type: "released" }).finish()
+      expect([seed, reached(play)]).toEqual([seed, [first ?? "timed_out"]])
+    }
+  })
+
+  it("A stopped run skips the step that waits, and takes no decision", () => {
+    const play = begun().tell({ type: "stopped", error: { code: "RUN_CANCELLED", message: "cancelled" } })
+    const before = play.state
+    expect(signal(play, true).state).toBe(before)
+    expect(play.at("wait").status).toBe("failed")
+  })
+
+  it("A test of the workflow approves unless it has a mock", () => {
+    for (const [mock, port] of [
+      [null, "out"],
+      [{ decision: "rejected" }, "rejected"],
+      [{ decision: null }, "timed_out"]
+    ] as const) {
+      const mocks = new Map(mock === null ? [] : [["wait", { output: mock }]])
+      const play = new Play(rehearsalOf(graph, mocks, false).workflow, facts()).run()
+      expect(reached(play)).toEqual([port])
+    }
+  })
+
+  it("A wait is limited, and only known settings are accepted", () => {
+    for (const config of [
+      { for: "approval", amount: 0, unit: "days" },
+      { for: "approval", amount: 32, unit: "days" },
+      { for: "approval", amount: 1 },
+      { for: "approval", amount: 1, unit: "days", retry: null },
+      { for: "luck", amount: 1, unit: "days" }
+    ]) {
+      const result = compileWorkflow([wait("wait", config)], [edge("", "wait")], catalog)
+      expect([config, Result.isFailure(result)]).toEqual([config, true])
+    }
+  })
+})

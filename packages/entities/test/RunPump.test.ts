@@ -36,15 +36,18 @@ class ByTheStep implements Scheduler.Scheduler {
   }
 }
 
+/** A client whose statements have these rows. */
+const fakeSql = (rows: () => ReadonlyArray<object>) =>
+  Object.assign(() => Effect.sync(rows), { literal: (text: string) => text })
+
 /** Wakes a pump, and once more so many steps later; answers in how many steps the first was over, and whether somebody has looked after the second. */
 const wokenAfter = (steps: number) => {
   let looks = 0
   // The workflow is not there: there is nothing to do, once somebody has looked.
-  const sql = () =>
-    Effect.sync(() => {
-      looks++
-      return []
-    })
+  const sql = fakeSql(() => {
+    looks++
+    return []
+  })
   const scheduler = new ByTheStep()
   const world = Context.make(HotSql, sql as never).pipe(
     Context.add(JournalSql, sql as never),
@@ -82,11 +85,10 @@ it("A wake-up notification is never lost, whenever it comes", () => {
 /** A pump of an active workflow that has nothing due, and how often somebody has looked. */
 const idlePump = Effect.fnUntraced(function* (rooms: RunRoom, mayGoOn: () => boolean = () => true) {
   const looks = { count: 0 }
-  const sql = () =>
-    Effect.sync(() => {
-      looks.count++
-      return [{ running_team: "team_a", running_status: "active", running_deleted: false, id: null }]
-    })
+  const sql = fakeSql(() => {
+    looks.count++
+    return [{ running_team: "team_a", running_status: "active", running_deleted: false, id: null }]
+  })
   const world = Context.make(HotSql, sql as never).pipe(
     Context.add(JournalSql, sql as never),
     Context.add(ReportSql, sql as never),

@@ -27,6 +27,22 @@ const workflowOf = async (gateway: Gateway, ids: Present): Promise<string> => {
   return (await gateway.api("POST", "/workflows", written)).id
 }
 
+/** A run whose step `approved` waits for a decision. */
+const waitingRunOf = async (gateway: Gateway): Promise<Present> => {
+  const { id } = await gateway.api("POST", "/workflows", {
+    name: gateway.name("waiting"),
+    source_id: null,
+    triggers: {},
+    steps: [{ id: "approved", kind: "wait", name: "Approved", config: { for: "approval", amount: 1, unit: "hours" } }]
+  })
+  const run = await gateway.api("POST", `/workflows/${id}/runs`, {})
+  await gateway.eventually("the step waits", async () => {
+    const { steps } = await gateway.api("GET", `/workflows/${id}/runs/${run.id}`)
+    return steps[0]?.wait == null ? null : true
+  })
+  return { wfl: id, wfr: run.id }
+}
+
 /** A workflow whose step has failed, and its run, which is at its end. */
 const failedRunOf = async (gateway: Gateway): Promise<Present> => {
   const source = await gateway.source()
@@ -173,6 +189,8 @@ export const it = gatewayIt
     }
     if (path.includes("/bulk_operations/{id}"))
       return { ...present, bch: await gateway.heldOperation(path.split("/")[1] as BulkOf) }
+    if (id === "cancelWorkflowRun" || id === "decideWorkflowStep")
+      return { ...present, ...(await waitingRunOf(gateway)) }
     if (path.startsWith("/workflows/{id}/runs")) return { ...present, ...(await failedRunOf(gateway)) }
     if (method === "GET" || (id.startsWith("run") && id !== "runSource") || id.startsWith("send")) return present
     const kind = path.split("/")[1]

@@ -59,8 +59,8 @@ export default defineConfig({
   test: {
     globalSetup: ["test/globalSetup.ts"],
     setupFiles: ["test/support/seeded.ts"],
-    // Vitest leaves one processor to itself, which is half of a small machine.
-    maxWorkers: "100%",
+    // Vitest leaves one processor to itself, which is half of a small machine. Suites wait for databases and processes, too.
+    maxWorkers: Math.max(3, availableParallelism()),
     projects: [
       {
         extends: true,
@@ -85,9 +85,9 @@ export default defineConfig({
           name: "gateway",
           include: ["test/**/*.test.ts", "docs/examples/*.test.ts"],
           exclude: ["**/node_modules/**", ...measuring],
-          // They wait for processes of their own, for deadlines and for retries more than they work: three of them keep two
+          // They wait for processes of their own, for deadlines and for retries more than they work: four of them keep two
           // processors busy.
-          maxWorkers: Math.max(3, Math.floor(availableParallelism() / 2)),
+          maxWorkers: Math.max(4, Math.floor(availableParallelism() / 2)),
           sequence: { groupOrder: 1 }
         }
       },

@@ -24,7 +24,7 @@ const settings = [
   "vitest.config.ts"
 ]
 
-/** A busy machine takes its time, and `check` runs three programs. */
+/** A busy machine takes its time, and `check` runs four programs. */
 const patience = { timeout: 120_000 }
 
 let folder: string
@@ -71,7 +71,19 @@ const refusal = async (args: ReadonlyArray<string>, path: string, lines: Readonl
 }
 
 describe("npm run check", () => {
-  beforeAll(() => copy([...settings, "packages/model", "packages/runtime", "packages/json", "packages/interpolation"]))
+  beforeAll(() =>
+    copy([
+      ...settings,
+      "packages/model",
+      "packages/runtime",
+      "packages/json",
+      "packages/interpolation",
+      "packages/client/package.json",
+      "packages/client/src",
+      "packages/client/tsconfig.json",
+      "apps/dashboard"
+    ])
+  )
   afterAll(remove)
 
   it("The check passes for sound code", patience, () => sound("check"))

@@ -85,9 +85,9 @@ export default defineConfig({
           name: "gateway",
           include: ["test/**/*.test.ts", "docs/examples/*.test.ts"],
           exclude: ["**/node_modules/**", ...measuring],
-          // They wait for processes of their own, for deadlines and for retries more than they work: four of them keep two
-          // processors busy.
-          maxWorkers: Math.max(4, Math.floor(availableParallelism() / 2)),
+          // They wait for processes of their own, for deadlines and for retries more than they work: three of them keep two
+          // processors busy, and four take longer.
+          maxWorkers: Math.max(3, Math.floor(availableParallelism() / 2)),
           sequence: { groupOrder: 1 }
         }
       },

@@ -54,7 +54,13 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
   it.effect("A call begins a run with its own input, which the run's detail shows", () =>
     Effect.gen(function* () {
       const workflow = yield* flow()
-      const body = { trigger: { body: { name: " Ada " }, headers: { "X-Kind": "test" }, query: { a: "1" } } }
+      const body = {
+        trigger: {
+          body: { name: " Ada " },
+          headers: { "X-Kind": "test", authorization: "Bearer h34d3rs3cr3t" },
+          query: { a: "1" }
+        }
+      }
       const begun = yield* call("POST", `/workflows/${workflow.id}/runs`, { body })
       expect(begun).toMatchObject({
         status: 202,
@@ -76,6 +82,12 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
         }
       })
       expect(run.steps[0].output_preview.preview).toMatchObject({ result: "Ada" })
+      const sql = yield* SqlClient.SqlClient
+      const [kept] = yield* sql<{
+        headers: string
+      }>`select headers from workflow_inputs where run_id = ${begun.body.id}`
+      expect(kept!.headers).toContain("authorization")
+      expect(kept!.headers).not.toContain("h34d3rs3cr3t")
     })
   )
 

@@ -294,7 +294,6 @@ export const WorkflowActivity = Schema.Struct({
 }).annotate({ identifier: "WorkflowActivity" })
 export type WorkflowActivity = typeof WorkflowActivity.Type
 
-/** `total` is of the window when `total_exact`, else there are at least so many. */
 /** A run whose failed step is to run again. */
 export const RetriedStep = Schema.Struct({
   id: Schema.String,

@@ -3,7 +3,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import type { StoredHead } from "@tidegate/model/Message"
 import type { RunTriggerType } from "@tidegate/model/WorkflowTriggers"
 import { withPartitions } from "../retention/Partitions.ts"
-import { inputExpiry } from "./RunInputs.ts"
+import { insertRunInput } from "./RunInputs.ts"
 
 /** Runs that no request begins: their input is stored with them. */
 
@@ -19,8 +19,8 @@ export interface RunBeginning {
 }
 
 /**
- * Begins a run by the current version of its workflow. Nothing is written when there is such a run, or when the workflow is
- * deleted, a draft or disabled. One statement, so one transaction.
+ * Begins a run by the current version of its workflow, in the caller's transaction. Nothing is written when there is such a run, or
+ * when the workflow is deleted, a draft or disabled.
  */
 export const beginRun = Effect.fnUntraced(function* ({
   at,
@@ -32,7 +32,7 @@ export const beginRun = Effect.fnUntraced(function* ({
   workflowId
 }: RunBeginning): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`
+  const begun = yield* sql`
     with begun as (
       insert into workflow_runs
         (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, trigger, created_at, updated_at)
@@ -41,17 +41,12 @@ export const beginRun = Effect.fnUntraced(function* ({
       from workflows w
       where w.id = ${workflowId} and w.team_id = ${teamId} and w.deleted_at is null and w.status in ('active', 'paused')
       on conflict do nothing returning id, team_id, workflow_id, created_at
-    ), given as (
-      insert into workflow_inputs
-        (run_id, team_id, method, path, query, headers, body, body_size, ingested_at, expires_at)
-      select b.id, b.team_id, ${input.method}, ${input.path}, ${input.query}, ${input.headers},
-        ${Buffer.from(input.body)}::bytea, ${input.body.length}::int4, b.created_at, ${inputExpiry(sql)}
-      from begun b join teams t on t.id = b.team_id
     )
     insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
-    select id, team_id, ${shard}::int2, workflow_id, created_at from begun`
+    select id, team_id, ${shard}::int2, workflow_id, created_at from begun returning run_id`
+  if (begun.length > 0) yield* insertRunInput(teamId, id, { ...input, ingested_at: at })
 })
 
 /** The same as a transaction of its own. */
 export const beginOneRun = (run: RunBeginning): Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient> =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) => withPartitions(sql)(beginRun(run)))
+  Effect.flatMap(SqlClient.SqlClient, (sql) => withPartitions(sql)(sql.withTransaction(beginRun(run))))

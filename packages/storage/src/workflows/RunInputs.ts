@@ -20,10 +20,6 @@ export interface RunInput extends StoredHead {
 /** Whether `request_id` of a run is the id of an input, and not of a request. */
 export const isOwnInput = (requestId: string): boolean => requestId.startsWith(prefixes.workflowRun)
 
-/** When the input of a run of a team `t` expires, as SQL. */
-export const inputExpiry = (sql: SqlClient.SqlClient) => sql`date_trunc('day', now())
-  + (coalesce(t.payload_retention_days, ${retentionDefaults.payloadDays}) + 1) * interval '1 day'`
-
 /**
  * Stores the input of a run. The caller inserts the run in the same transaction, with the run's id as its `request_id`. The input is
  * kept as long as the team keeps payloads, and is removed with its run.
@@ -38,6 +34,7 @@ export const insertRunInput = Effect.fnUntraced(function* (
   yield* sql`
     insert into workflow_inputs (run_id, team_id, method, path, query, headers, body, body_size, ingested_at, expires_at)
     select ${runId}, t.id, ${method}, ${path}, ${query}, ${masked}, ${body}, ${body.length}::int4, ${ingested_at}::timestamptz,
-      ${inputExpiry(sql)}
+      date_trunc('day', now())
+        + (coalesce(t.payload_retention_days, ${retentionDefaults.payloadDays}) + 1) * interval '1 day'
     from teams t where t.id = ${team}`
 })

@@ -1,7 +1,8 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { StoredHead } from "@tidegate/model/Message"
-import { transaction } from "../Transaction.ts"
+import { withPartitions } from "../retention/Partitions.ts"
+import { query } from "../Transaction.ts"
 import { insertRunInput, isOwnInput, type RunInput } from "./RunInputs.ts"
 
 /** The rows of calls that steer runs: cancel one, or begin one again. They are rare, and do not use the journal of runs. */
@@ -99,4 +100,4 @@ const rerunRows = Effect.fnUntraced(function* (
  * version. `input gone`: retention has removed the input. It locks the run: otherwise its input could be removed meanwhile.
  */
 export const storeRerun = (rerun: Rerun) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) => transaction(sql)(rerunRows(rerun)))
+  Effect.flatMap(SqlClient.SqlClient, (sql) => query(withPartitions(sql)(sql.withTransaction(rerunRows(rerun)))))

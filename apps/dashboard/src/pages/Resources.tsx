@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link, useNavigate, useParams } from "@tanstack/react-router"
+import type { ReactNode } from "react"
 import type { Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
 import { Copy } from "../parts/Copy.tsx"
 import { Edit } from "../parts/Edit.tsx"
-import { type Column, List } from "../parts/List.tsx"
+import { type Column, List, type Page } from "../parts/List.tsx"
 import { NamedLink } from "../parts/Named.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
@@ -38,8 +39,58 @@ const state = {
   )
 }
 
+type Plural = "sources" | "destinations" | "connections"
+
+const singular: Readonly<Record<Plural, string>> = {
+  sources: "source",
+  destinations: "destination",
+  connections: "connection"
+}
+
+/** The list of a kind of resource, with the way to make another one. */
+const Resources = <Model extends { readonly id: string }>({
+  columns,
+  empty,
+  kind,
+  read
+}: {
+  readonly kind: Plural
+  readonly columns: ReadonlyArray<Column<Model>>
+  readonly read: (query: Query) => Promise<Page<Model>>
+  readonly empty: string
+}) => {
+  const { team } = useSession()
+  const title = kind.charAt(0).toUpperCase() + kind.slice(1)
+  return (
+    <>
+      <header>
+        <h1>{title}</h1>
+        <div className="actions">
+          <Link to={`/${kind}/new`} className="button">
+            New {singular[kind]}
+          </Link>
+        </div>
+      </header>
+      <List
+        label={title}
+        keys={[kind, team]}
+        columns={columns}
+        to={({ id }) => `/${kind}/${id}`}
+        read={(cursor) => read({ limit: 100, include_disabled: true, ...(cursor === null ? {} : { cursor }) })}
+        empty={<p>{empty}</p>}
+      />
+    </>
+  )
+}
+
+interface Query {
+  readonly limit: number
+  readonly include_disabled: boolean
+  readonly cursor?: string
+}
+
 export const Sources = () => {
-  const { client, team } = useSession()
+  const { client } = useSession()
   const columns: ReadonlyArray<Column<Source>> = [
     state,
     named,
@@ -48,33 +99,17 @@ export const Sources = () => {
     changed
   ]
   return (
-    <>
-      <header>
-        <h1>Sources</h1>
-        <div className="actions">
-          <Link to="/sources/new" className="button">
-            New source
-          </Link>
-        </div>
-      </header>
-      <List
-        label="Sources"
-        keys={["sources", team]}
-        columns={columns}
-        to={({ id }) => `/sources/${id}`}
-        read={(cursor) =>
-          client.get("/sources", {
-            params: { query: { limit: 100, include_disabled: true, ...(cursor === null ? {} : { cursor }) } }
-          })
-        }
-        empty={<p>There is no source yet. A source is a URL to which your providers send their webhooks.</p>}
-      />
-    </>
+    <Resources
+      kind="sources"
+      columns={columns}
+      read={(query) => client.get("/sources", { params: { query } })}
+      empty="There is no source yet. A source is a URL to which your providers send their webhooks."
+    />
   )
 }
 
 export const Destinations = () => {
-  const { client, team } = useSession()
+  const { client } = useSession()
   const columns: ReadonlyArray<Column<Destination>> = [
     state,
     named,
@@ -88,38 +123,17 @@ export const Destinations = () => {
     changed
   ]
   return (
-    <>
-      <header>
-        <h1>Destinations</h1>
-        <div className="actions">
-          <Link to="/destinations/new" className="button">
-            New destination
-          </Link>
-        </div>
-      </header>
-      <List
-        label="Destinations"
-        keys={["destinations", team]}
-        columns={columns}
-        to={({ id }) => `/destinations/${id}`}
-        read={(cursor) =>
-          client.get("/destinations", {
-            params: { query: { limit: 100, include_disabled: true, ...(cursor === null ? {} : { cursor }) } }
-          })
-        }
-        empty={
-          <p>
-            There is no destination yet. A destination is where events are delivered to: a URL, a chat, a bucket, a
-            database.
-          </p>
-        }
-      />
-    </>
+    <Resources
+      kind="destinations"
+      columns={columns}
+      read={(query) => client.get("/destinations", { params: { query } })}
+      empty="There is no destination yet. A destination is where events are delivered to: a URL, a chat, a bucket, a database."
+    />
   )
 }
 
 export const Connections = () => {
-  const { client, team } = useSession()
+  const { client } = useSession()
   const columns: ReadonlyArray<Column<Connection>> = [
     state,
     named,
@@ -129,68 +143,82 @@ export const Connections = () => {
     changed
   ]
   return (
-    <>
-      <header>
-        <h1>Connections</h1>
-        <div className="actions">
-          <Link to="/connections/new" className="button">
-            New connection
-          </Link>
-        </div>
-      </header>
-      <List
-        label="Connections"
-        keys={["connections", team]}
-        columns={columns}
-        to={({ id }) => `/connections/${id}`}
-        read={(cursor) =>
-          client.get("/connections", {
-            params: { query: { limit: 100, include_disabled: true, ...(cursor === null ? {} : { cursor }) } }
-          })
-        }
-        empty={
-          <p>There is no connection yet. A connection routes the requests of a source to a destination, by rules.</p>
-        }
-      />
-    </>
+    <Resources
+      kind="connections"
+      columns={columns}
+      read={(query) => client.get("/connections", { params: { query } })}
+      empty="There is no connection yet. A connection routes the requests of a source to a destination, by rules."
+    />
+  )
+}
+
+/** The title of a resource's page, its status, and what can be done with it as a whole. */
+const Head = ({
+  asksDelete,
+  asksDisable,
+  children,
+  kind,
+  row
+}: {
+  readonly kind: Plural
+  readonly row: {
+    readonly id: string
+    readonly name: string
+    readonly disabled_at: string | null
+    readonly paused_at?: string | null
+  }
+  readonly asksDisable: string
+  readonly asksDelete: string
+  readonly children?: ReactNode
+}) => {
+  const { client } = useSession()
+  const navigate = useNavigate()
+  const path = { params: { path: { id: row.id } } }
+  return (
+    <header>
+      <h1>
+        <bdi>{row.name}</bdi>
+      </h1>
+      <Status of={stateOf(row)} />
+      <div className="actions">
+        {children}
+        {row.disabled_at === null ? (
+          <Action run={() => client.put(`/${kind}/{id}/disable`, path)} asks={asksDisable}>
+            Disable
+          </Action>
+        ) : (
+          <Action run={() => client.put(`/${kind}/{id}/enable`, path)}>Enable</Action>
+        )}
+        <Action
+          asks={asksDelete}
+          run={async () => {
+            await client.delete(`/${kind}/{id}`, path)
+            await navigate({ to: `/${kind}` })
+          }}
+        >
+          Delete
+        </Action>
+      </div>
+    </header>
   )
 }
 
 export const Source = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()
-  const navigate = useNavigate()
   const path = { params: { path: { id } } }
   const source = useQuery({ queryKey: ["source", team, id], queryFn: () => client.get("/sources/{id}", path) })
   if (source.isPending) return <Loading />
   if (source.isError) return <Failure error={source.error} retry={source.refetch} />
-  const { config, created_at, description, disabled_at, name, type, url } = source.data
+  const { config, created_at, description, type, url } = source.data
   return (
     <>
-      <header>
-        <h1>
-          <bdi>{name}</bdi>
-        </h1>
-        <Status of={disabled_at === null ? "enabled" : "disabled"} />
-        <div className="actions">
-          {disabled_at === null ? (
-            <Action run={() => client.put("/sources/{id}/disable", path)} asks="Refuse all its requests?">
-              Disable
-            </Action>
-          ) : (
-            <Action run={() => client.put("/sources/{id}/enable", path)}>Enable</Action>
-          )}
-          <Action
-            asks="Delete it and its connections?"
-            run={async () => {
-              await client.delete("/sources/{id}", path)
-              await navigate({ to: "/sources" })
-            }}
-          >
-            Delete
-          </Action>
-        </div>
-      </header>
+      <Head
+        kind="sources"
+        row={source.data}
+        asksDisable="Refuse all its requests?"
+        asksDelete="Delete it and its connections?"
+      />
       <Panel title="Source">
         <Facts
           of={[
@@ -229,7 +257,6 @@ export const Source = () => {
 export const Destination = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()
-  const navigate = useNavigate()
   const path = { params: { path: { id } } }
   const destination = useQuery({
     queryKey: ["destination", team, id],
@@ -237,33 +264,15 @@ export const Destination = () => {
   })
   if (destination.isPending) return <Loading />
   if (destination.isError) return <Failure error={destination.error} retry={destination.refetch} />
-  const { config, created_at, description, disabled_at, held_until, name, type } = destination.data
+  const { config, created_at, description, held_until, type } = destination.data
   return (
     <>
-      <header>
-        <h1>
-          <bdi>{name}</bdi>
-        </h1>
-        <Status of={disabled_at === null ? "enabled" : "disabled"} />
-        <div className="actions">
-          {disabled_at === null ? (
-            <Action run={() => client.put("/destinations/{id}/disable", path)} asks="Stop all its deliveries?">
-              Disable
-            </Action>
-          ) : (
-            <Action run={() => client.put("/destinations/{id}/enable", path)}>Enable</Action>
-          )}
-          <Action
-            asks="Delete it and its connections?"
-            run={async () => {
-              await client.delete("/destinations/{id}", path)
-              await navigate({ to: "/destinations" })
-            }}
-          >
-            Delete
-          </Action>
-        </div>
-      </header>
+      <Head
+        kind="destinations"
+        row={destination.data}
+        asksDisable="Stop all its deliveries?"
+        asksDelete="Delete it and its connections?"
+      />
       <Panel title="Destination">
         <Facts
           of={[
@@ -293,7 +302,6 @@ export const Destination = () => {
 export const Connection = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()
-  const navigate = useNavigate()
   const path = { params: { path: { id } } }
   const connection = useQuery({
     queryKey: ["connection", team, id],
@@ -304,35 +312,13 @@ export const Connection = () => {
   const { data } = connection
   return (
     <>
-      <header>
-        <h1>
-          <bdi>{data.name}</bdi>
-        </h1>
-        <Status of={stateOf(data)} />
-        <div className="actions">
-          {data.paused_at === null ? (
-            <Action run={() => client.put("/connections/{id}/pause", path)}>Pause</Action>
-          ) : (
-            <Action run={() => client.put("/connections/{id}/unpause", path)}>Resume</Action>
-          )}
-          {data.disabled_at === null ? (
-            <Action run={() => client.put("/connections/{id}/disable", path)} asks="Route nothing more over it?">
-              Disable
-            </Action>
-          ) : (
-            <Action run={() => client.put("/connections/{id}/enable", path)}>Enable</Action>
-          )}
-          <Action
-            asks="Delete it?"
-            run={async () => {
-              await client.delete("/connections/{id}", path)
-              await navigate({ to: "/connections" })
-            }}
-          >
-            Delete
-          </Action>
-        </div>
-      </header>
+      <Head kind="connections" row={data} asksDisable="Route nothing more over it?" asksDelete="Delete it?">
+        {data.paused_at === null ? (
+          <Action run={() => client.put("/connections/{id}/pause", path)}>Pause</Action>
+        ) : (
+          <Action run={() => client.put("/connections/{id}/unpause", path)}>Resume</Action>
+        )}
+      </Head>
       <Panel title="Connection">
         <Facts
           of={[

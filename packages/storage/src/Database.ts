@@ -76,6 +76,12 @@ const planned = {
   random_page_cost: "1.1"
 }
 
+/**
+ * For reads of the first rows of a queue. A table that was almost empty when it was planned for makes sorting all of its rows look as cheap
+ * as reading a few of them in the order of an index.
+ */
+const inIndexOrder = { enable_sort: "off", enable_bitmapscan: "off" }
+
 /** The semaphores for pools of this size. Some connections of the ordinary pool are left for calls that change something. */
 const readSemaphores = (connections: number, reportConnections: number): Layer.Layer<ReadSemaphores> =>
   Layer.sync(ReadSemaphores, () => {
@@ -121,7 +127,7 @@ export const layer = (options: DatabaseOptions): Layer.Layer<PgClient.PgClient |
     )
   return Layer.mergeAll(
     PgClient.layerFrom(client("tidegate", connections, { ...reading, statement_timeout: "60s" })),
-    Layer.effect(HotSql, client("tidegate-hot", hotConnections, planned)),
+    Layer.effect(HotSql, client("tidegate-hot", hotConnections, { ...planned, ...inIndexOrder })),
     Layer.effect(JournalSql, client("tidegate-journal", journalConnections, { ...planned, enable_nestloop: "off" })),
     Layer.effect(
       ReportSql,

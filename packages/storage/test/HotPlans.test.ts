@@ -35,24 +35,55 @@ const most: Readonly<Record<string, number | null>> = {
   "cancelling what waits for a destination": null
 }
 
+/** Tables that are filled and emptied all the time. */
+const queues = ["deliveries", "pending_routes", "workflow_queue"]
+
 const bounded = Object.entries(hotStatements).filter(([name]) => most[name] !== null)
 
-layer(world, { excludeTestServices: true })("Hot statements", (it) => {
-  it.effect("Hot statements read only needed rows by index, even with a plan made for almost empty tables", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const few = yield* fill(30)
-      yield* sql`analyze`
-      for (const [, { run }] of bounded) yield* run(few)
-      // Grown a thousandfold before anybody has looked again.
-      const many = yield* fill(30_000)
-      for (const [name, { run }] of bounded) {
-        const before = yield* reads
-        yield* run(many)
-        expect((yield* reads) - before, name).toBeLessThan(most[name] ?? 500)
-      }
-    })
-  )
+/** What the queues held when PostgreSQL last looked at them: a queue is almost empty most of the time, and full in a burst. */
+const looked = {
+  "with a few rows": Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const few = yield* fill(30)
+    yield* sql`analyze`
+    return few
+  }),
+  "while they were new and almost empty": Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const few = yield* fill(1)
+    yield* sql`vacuum analyze`
+    return few
+  }),
+  "after a burst was over": Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* fill(2_000)
+    // A burst at the end of the tables keeps its pages, which vacuuming would give back otherwise.
+    const few = yield* fill(1)
+    for (const queue of queues)
+      yield* sql`delete from ${sql(queue)} where ${sql(queue)}::text not like ${`%${few[0]!.slice(4, 20)}%`}`
+    yield* sql`vacuum analyze`
+    return few
+  })
+} as const
+
+describe.each(Object.entries(looked))("Hot statements planned %s", (_, planned) => {
+  layer(world, { excludeTestServices: true })((it) => {
+    it.effect("Hot statements read only needed rows by index, however many rows there are since", () =>
+      Effect.gen(function* () {
+        const few = yield* planned
+        for (const [, { run }] of bounded) yield* run(few)
+        const many = yield* fill(10_000, 30)
+        const found: Array<string> = []
+        for (const [name, { run }] of bounded) {
+          const before = yield* reads
+          yield* run(many)
+          const count = (yield* reads) - before
+          if (count >= (most[name] ?? 500)) found.push(`${name}: ${count}`)
+        }
+        expect(found.join("\n")).toBe("")
+      })
+    )
+  })
 })
 
 /** Partitions of 36 days that were, of today, and of the days ahead. */

@@ -72,11 +72,11 @@ const connect = Effect.fnUntraced(function* (count: number, salt: string) {
 const atOnce = 500
 
 /** So many pending events, due now, with requests that wait for slow rules, and as many connections; answers the ids of the first 20. */
-export const fill = Effect.fnUntraced(function* (count: number) {
+export const fill = Effect.fnUntraced(function* (count: number, connections = count) {
   const sql = yield* SqlClient.SqlClient
   const base = newId(prefixes.event, Date.now()).slice(4, 14)
   const salt = Math.random().toString(36).slice(2, 8).padEnd(6, "0")
-  yield* connect(count, salt)
+  yield* connect(connections, salt)
   yield* sql`insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, body, body_size,
       events_count, ignored_count, ingested_at, created_at, updated_at)
     select 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'src', 'accepted', false, 'POST', '/', '', '{}', '', 0,

@@ -50,7 +50,7 @@ const cancelChunk = Effect.fnUntraced(function* (connectionId: string, chunk: nu
         )
         limit 1 for update skip locked
       ) e
-      where q.connection_id = ${connectionId}
+      where q.connection_id = ${connectionId} and q.connection_id <> ''
       limit ${chunk}
       for update of q skip locked`,
     "CANCELLED"

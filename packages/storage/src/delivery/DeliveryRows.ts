@@ -143,7 +143,7 @@ export const noteStarts = Effect.fnUntraced(function* (
     update deliveries set started_at = s.at
     from ${started.unnest(sql, starts)}
     where deliveries.event_id = s.id
-      and deliveries.ctid = any(array(select ctid from deliveries where event_id = any(${ids}) for update skip locked))`
+      and deliveries.event_id = any(array(select event_id from deliveries where event_id = any(${ids}) for update skip locked))`
 })
 
 /**

@@ -146,7 +146,7 @@ export const pendingEvents = Effect.fnUntraced(function* (
   const rows = yield* sql<{ event_id: string }>`
     select d.event_id from connections c
     cross join lateral (
-      select event_id from deliveries where connection_id = c.id order by connection_id limit ${gatherAtMost + 1}
+      select event_id from deliveries where connection_id = c.id and connection_id <> '' order by connection_id limit ${gatherAtMost + 1}
     ) d
     where c.team_id = ${team} limit ${gatherAtMost + 1}`.unprepared
   if (rows.length > gatherAtMost) return null

@@ -1,12 +1,13 @@
 import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 // Only a test that hangs takes so long: what a test says of time must hold on a machine that is busy with other work.
 const shared = { testTimeout: 300_000, hookTimeout: 300_000 }
 
 const inPackages = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"]
 /**
- * Not for every few minutes. The subject is a process of its own: an embedded PostgreSQL, a benchmark's
+ * Not for every few minutes, and neither are the suites in `test`, which start gateways. The subject is a process of its own: an embedded PostgreSQL, a benchmark's
  * generator and target; or it takes a while: deadlines of the wire and of targets, plans over days of partitions,
  * hundreds of random runs, every route with every credential, every operation or type with every wrong input, hostile code and
  * texts.
@@ -43,7 +44,7 @@ const sharing = { isolate: false }
 
 /**
  * Suites that depend on the clock: rates, the time of a delivery or of an event-loop turn, and code in the sandbox, which has a
- * second. They run one at a time, after all others. A suite that is held to processor time, to memory or to a number runs beside
+ * second. They run two at a time, after all others. A suite that is held to processor time, to memory or to a number runs beside
  * others: what other processes do does not count in these.
  */
 const measuring = [
@@ -55,12 +56,51 @@ const measuring = [
   "packages/sandbox/test/{Batches,Children,OutputLimits,Paths,Pool,Sealed,Semantics}.test.ts"
 ]
 
+/** Suites of a minute or half a minute. They begin first: one that begins last would run alone. */
+const long = [
+  "benchmarks/test/Scenarios",
+  "contract/openapi/Mutated",
+  "upgrade/Update",
+  "dashboard/Pages",
+  "gate/Refusals",
+  "sandbox/test/Hostile",
+  "test/faults",
+  "security/DeadlyRecords",
+  "cluster/filters",
+  "security/HeldMemory",
+  "storage/test/RetentionCutOff",
+  "security/DeadlyWork",
+  "cluster/projectKeys",
+  "cli/test/process/Commands",
+  "cli/test/process/Transfer",
+  "gateway/test/Start",
+  "channels/test/Machine"
+]
+
+/** Project by project, because a worker serves one project; long suites first, then large files. */
+class LongFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const rankOf = ({ moduleId }: TestSpecification): number => {
+      const at = long.findIndex(
+        (name) => moduleId.includes(`${name}.test.ts`) || moduleId.includes(`${name}Admin.test.ts`)
+      )
+      return at === -1 ? long.length : at
+    }
+    const sorted = (await super.sort(files)).toSorted((a, b) => rankOf(a) - rankOf(b))
+    return projects.flatMap((name) => sorted.filter(({ project }) => project.name === name))
+  }
+}
+
+/** In their order. */
+const projects = ["processes", "quick", "measuring"]
+
 export default defineConfig({
   test: {
     globalSetup: ["test/globalSetup.ts"],
     setupFiles: ["test/support/seeded.ts"],
-    // Vitest leaves one processor to itself, which is half of a small machine. Suites wait for databases and processes, too.
+    // Three keep two processors busy, because suites also wait: for processes, for deadlines and for retries. Four take longer.
     maxWorkers: Math.max(3, availableParallelism()),
+    sequence: { sequencer: LongFirst },
     projects: [
       {
         extends: true,
@@ -73,22 +113,8 @@ export default defineConfig({
           ...shared,
           ...sharing,
           name: "processes",
-          include: dear,
+          include: [...dear, "test/**/*.test.ts", "docs/examples/*.test.ts"],
           exclude: ["**/node_modules/**", ...measuring]
-        }
-      },
-      {
-        extends: true,
-        test: {
-          ...shared,
-          ...sharing,
-          name: "gateway",
-          include: ["test/**/*.test.ts", "docs/examples/*.test.ts"],
-          exclude: ["**/node_modules/**", ...measuring],
-          // They wait for processes of their own, for deadlines and for retries more than they work: three of them keep two
-          // processors busy, and four take longer.
-          maxWorkers: Math.max(3, Math.floor(availableParallelism() / 2)),
-          sequence: { groupOrder: 1 }
         }
       },
       {
@@ -98,8 +124,8 @@ export default defineConfig({
           ...sharing,
           name: "measuring",
           include: measuring,
-          fileParallelism: false,
-          sequence: { groupOrder: 2 }
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 }
         }
       }
     ]

@@ -56,6 +56,9 @@ const embedded = Effect.gen(function* () {
   // The suites go by the role that a gateway has; only that they make databases of their own is beyond it.
   const connection = yield* PgConnection.make({ url: superuserUrl })
   yield* connection.query("alter role gateway createdb")
+  // Its files are deleted at the end, and no suite lets it crash: suites about crashes start servers of their own.
+  yield* connection.query("alter system set fsync = off")
+  yield* connection.query("select pg_reload_conf()")
   return url
 })
 

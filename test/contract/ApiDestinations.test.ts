@@ -7,12 +7,12 @@ import { configAt, configOf } from "../support/Mocks.ts"
 import { answering, it as base } from "./apiStandIn.ts"
 
 /**
- * Destinations that send by HTTP, each with a stand-in in the place of what it calls, by its conformance row: what becomes of an
- * event, of each kind of failure, and what is kept and shown of it.
+ * Destinations that send by HTTP. A mock replaces the API of each, as its conformance row describes it. The suite checks the outcome of an
+ * event and of each kind of failure, and what is stored and shown.
  */
 
 const it = base
-  /** Sends an event to a destination of a type, which this is answered, and waits for the end of its first attempt. */
+  /** Sends an event to a destination of a type whose API gives this answer, and waits for the end of the first attempt. */
   .extend(
     "attempted",
     ({ api, gateway }) =>

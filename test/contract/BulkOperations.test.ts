@@ -125,7 +125,7 @@ describe("Bulk retry of events", () => {
       })
       expect(retry).toMatchObject({ resolved_at: null, resolved_by_event_id: null })
     }
-    // The same again finds nothing; what was resolved is sent again by whoever says so.
+    // A second operation with the same filters finds nothing. Resolved events are retried only if the caller asks for it.
     const again = await ended("events", await create("events", { status: "FAILED", source_id: source.id }))
     expect(counts(again)).toEqual([0, 0, 0, 0])
     expect(target.received.length).toBe(6)

@@ -415,7 +415,7 @@ describe("Outcomes of a delivery", () => {
       target
     }) => {
       target.reply = (response) => void response.writeHead(status, headers).end("the answer")
-      // Of those that fail, a retry follows only where the answer leaves room for one.
+      // A failed attempt is retried only if the answer allows a retry.
       const rules = status === 410 ? [{ type: "retry", count: 3, interval: 1_000 } as const] : []
       const { source } = await gateway.route(target, { rules })
       await deliver(source)

@@ -354,7 +354,7 @@ describe("Delivery through a tunnel", () => {
     await client.greeted()
     for (let i = 0; i < 60; i++) await send(source.id, JSON.stringify({ i }))
     const held = await client.delivered(50)
-    // An answer makes room for the next one, and for no more.
+    // Each answer permits one further event.
     client.answer(held[0].job_id, { status: 200 })
     expect(await client.delivered(51)).toHaveLength(51)
     expect(new Set(client.deliveries.map(({ job_id }) => job_id)).size).toBe(51)

@@ -7,8 +7,8 @@ import { answering, it } from "./apiStandIn.ts"
 import { begin, edge, ended } from "./workflowRuns.ts"
 
 /**
- * Steps that send by each type of destinations that calls an API, with a stand-in in the place of what it calls: through a destination, and as an
- * action, which has none.
+ * Steps that send through each type of destination that calls an API. A mock replaces the API. Each type is used through a destination, and as an
+ * action, which has no destination.
  */
 
 const event = { message: "hello", id: 7, media_url: "https://93.184.216.34/a.png" }

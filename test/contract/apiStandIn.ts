@@ -3,10 +3,10 @@ import { it as base } from "../support/it.ts"
 import { standingIn } from "../support/Mocks.ts"
 import { type Reply, Target } from "../support/Target.ts"
 
-/** Tokens are asked for here, whatever the type. */
+/** Every type requests its tokens here. */
 const tokenPath = "/token"
 
-/** What the stand-in answers: a token where one is asked for, else that. */
+/** The answer of the mock: a token for a token request, and this answer for any other request. */
 export const answering =
   ({ body = "", headers = {}, status }: Answered): Reply =>
   (response, { url }) => {

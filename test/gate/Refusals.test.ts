@@ -61,11 +61,14 @@ const sound = async (...args: ReadonlyArray<string>): Promise<void> => {
   expect(passed, output).toBe(true)
 }
 
-/** What the gate says of the copy with this file in it. */
-const refusal = async (args: ReadonlyArray<string>, path: string, lines: ReadonlyArray<string>): Promise<string> => {
-  await writeFile(join(folder, path), `${lines.join("\n")}\n`)
+/** The gate's output for the copy with these files in it. */
+const refusal = async (
+  args: ReadonlyArray<string>,
+  files: Readonly<Record<string, ReadonlyArray<string>>>
+): Promise<string> => {
+  for (const [path, lines] of Object.entries(files)) await writeFile(join(folder, path), `${lines.join("\n")}\n`)
   const { output, passed } = await launch(...args)
-  await rm(join(folder, path))
+  for (const path of Object.keys(files)) await rm(join(folder, path))
   expect(passed, output).toBe(false)
   return output
 }
@@ -88,25 +91,26 @@ describe("npm run check", () => {
 
   it("The check passes for sound code", patience, () => sound("check"))
 
-  it("The check refuses a type error", patience, async () => {
-    const output = await refusal(["check"], "packages/interpolation/src/Bad.ts", ['export const count: number = "one"'])
-    expect(output).toMatch(/Bad\.ts.*TS2322/)
-  })
-
-  it("The check refuses a lint error", patience, async () => {
-    const output = await refusal(["check"], "packages/interpolation/src/Bad.ts", [
-      'const later = async (): Promise<string> => "later"',
-      "",
-      "export const start = (): void => {",
-      "  later()",
-      "}"
-    ])
-    expect(output).toMatch(/no-floating-promises[\s\S]*Bad\.ts/)
-  })
-
-  it("The check refuses code in another format", patience, async () => {
-    const output = await refusal(["check"], "packages/interpolation/src/Bad.ts", ["export const count = 'one';"])
+  it("The check refuses code in another format, although its other programs pass", patience, async () => {
+    const output = await refusal(["check"], {
+      "packages/interpolation/src/Bad.ts": ["export const count = 'one';"]
+    })
     expect(output).toMatch(/Bad\.ts[\s\S]*Format issues found/)
+  })
+
+  it("The check reports type errors and lint errors together, each by its file", patience, async () => {
+    const output = await refusal(["check"], {
+      "packages/interpolation/src/BadType.ts": ['export const count: number = "one"'],
+      "packages/interpolation/src/BadLint.ts": [
+        'const later = async (): Promise<string> => "later"',
+        "",
+        "export const start = (): void => {",
+        "  later()",
+        "}"
+      ]
+    })
+    expect(output).toMatch(/BadType\.ts.*TS2322/)
+    expect(output).toMatch(/no-floating-promises[\s\S]*BadLint\.ts/)
   })
 })
 
@@ -118,29 +122,27 @@ describe("Architecture suite", () => {
 
   it("The architecture suite passes for sound code", patience, () => sound(...architecture))
 
-  it("The architecture suite refuses an import that the layers do not allow", patience, async () => {
-    const output = await refusal(architecture, "packages/storage/src/Bad.ts", [
-      'export { ConnectionEntity } from "@tidegate/entities/Connection/ConnectionProtocol"'
-    ])
-    expect(output).toContain(
-      "packages/storage/src/Bad.ts must not import @tidegate/entities/Connection/ConnectionProtocol"
-    )
-  })
-
-  it("The architecture suite refuses SQL outside of the storage package", patience, async () => {
-    const output = await refusal(architecture, "packages/ingress/src/Bad.ts", [
-      'import { SqlClient } from "effect/sql"',
-      'import { Effect } from "effect"',
-      "",
-      "export const bad = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select id from events`)"
-    ])
-    expect(output).toContain("packages/ingress/src/Bad.ts has a statement")
-  })
-
-  it("The architecture suite refuses a module that is not exported", patience, async () => {
-    const output = await refusal(architecture, "packages/ingress/src/Bad.ts", [
-      'export { strikes } from "@tidegate/verification/Credentials"'
-    ])
-    expect(output).toContain('"./Credentials": "./src/Credentials.ts"')
-  })
+  it(
+    "The architecture suite refuses a wrong layer, SQL outside of storage, and a module that is not exported",
+    patience,
+    async () => {
+      const output = await refusal(architecture, {
+        "packages/storage/src/Bad.ts": [
+          'export { ConnectionEntity } from "@tidegate/entities/Connection/ConnectionProtocol"'
+        ],
+        "packages/ingress/src/Bad.ts": [
+          'import { SqlClient } from "effect/sql"',
+          'import { Effect } from "effect"',
+          "",
+          "export const bad = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select id from events`)"
+        ],
+        "packages/ingress/src/Unexported.ts": ['export { strikes } from "@tidegate/verification/Credentials"']
+      })
+      expect(output).toContain(
+        "packages/storage/src/Bad.ts must not import @tidegate/entities/Connection/ConnectionProtocol"
+      )
+      expect(output).toContain("packages/ingress/src/Bad.ts has a statement")
+      expect(output).toContain('"./Credentials": "./src/Credentials.ts"')
+    }
+  )
 })

@@ -1,7 +1,7 @@
 import type { AttemptFacts } from "@tidegate/connectors/Connector"
 import type { Message } from "@tidegate/model/Message"
 
-/** What a sender is told of an attempt: the first one of an event, which no transformation has been at. */
+/** The facts that a sender gets about an attempt: the first attempt of an event that no transformation has changed. */
 export const factsOf = (shown: Message, change: Partial<AttemptFacts> = {}): AttemptFacts => ({
   eventId: "evt_1",
   requestId: "req_1",

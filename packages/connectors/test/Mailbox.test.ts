@@ -117,7 +117,7 @@ describe("MAILBOX_EMAIL destination", () => {
   })
 
   it("MAILBOX_EMAIL destination accepts letters of any script and refuses signs that look like separators", async () => {
-    // Each looks like a sign of ASCII, or is made one by whoever normalizes it.
+    // Each looks like an ASCII character, or becomes one by normalization.
     for (const sign of ["\uff20", "\uff0c", "\ufe13", "\uff1c", "\ufe54", "\uff1d\uff1f"]) {
       const address = `ops${sign}evil.test@example.com`
       expect(

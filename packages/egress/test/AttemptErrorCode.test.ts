@@ -34,7 +34,7 @@ describe("Connection errors", () => {
   it("Connection reset within a body gives CONNECTION_RESET and keeps the received part", async () => {
     await using target = await rawTarget((socket) =>
       socket.write("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf", async () => {
-        // A reset throws away what has not been read: each turn of this loop, which is the reader's, too, reads what is there.
+        // A reset discards unread bytes. The reader runs on the same event loop, and each iteration reads what has arrived.
         for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
         socket.resetAndDestroy()
       })

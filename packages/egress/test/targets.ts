@@ -101,7 +101,7 @@ export const tlsTarget = (
     "127.0.0.1"
   )
 
-/** Every TCP connection this process tries to open (plain ones), as `address:port`, whoever answers there. */
+/** Every plain TCP connection that this process tries to open, as `address:port`, whether or not it succeeds. */
 export const recordConnectionAttempts = () => {
   const attempts: Array<string> = []
   const onSocket = (message: unknown) => {

@@ -301,7 +301,7 @@ layer(world, { excludeTestServices: true, timeout: 60_000 })("Callback of a chan
       expect(yield* shake("one")).toMatchObject({ status: 200, text: "abc" })
       const verified = yield* rowOf(of.id)
       expect(verified).toMatchObject({ state: "active", verified_at: expect.any(Date), expires_at: new Date(expires) })
-      // Replayed, by whoever has seen it.
+      // Anybody who has seen the handshake may replay it.
       for (let n = 0; n < 5; n++) expect((yield* shake("one")).status).toBe(200)
       for (let n = 0; n < 5; n++) expect((yield* shake("another")).status).toBe(404)
       expect((yield* rowOf(of.id)).verified_at).toEqual(verified.verified_at)

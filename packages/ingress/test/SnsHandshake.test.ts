@@ -80,10 +80,10 @@ interface World {
   /** What AWS answers by URL; what is not here cannot be reached. */
   aws: Record<string, Answer>
   database: "committed" | "unavailable"
-  /** What happened, in its order: URLs that were fetched, and `stored`. */
+  /** Everything that happened, in order: fetched URLs, and `stored`. */
   readonly log: Array<string>
   readonly records: Array<RequestRecord>
-  /** Destinations that were told of deliveries. */
+  /** Destinations that were notified of deliveries. */
   readonly told: Array<string>
 }
 

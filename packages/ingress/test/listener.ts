@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline"
 import { wireServer } from "@tidegate/ingress/wire/WireServer"
 
-/** A process that listens on each port that it is told, says what came of it, and leaves it when it is told a line more. */
+/** A process that listens on each port that it reads from its input, reports the result, and closes the port at the next line. */
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
 let server: ReturnType<typeof wireServer> | null = null

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { setTimeout } from "node:timers/promises"
 import type { Execution } from "../src/Call.ts"
 import { escapes } from "./hostile/escapes.ts"
 import type { Hostile } from "./hostile/Hostile.ts"
@@ -47,6 +48,9 @@ const good = callOf(handler("request.body.seen = context.env.K; return request")
 const goodBody = { a: 1, seen: "v" }
 const neighbour = callOf(handler("return { body: 'served' }"), { teamId: "tm_neighbour" })
 
+/** Between two calls of the good team. */
+const pauseMs = 5
+
 /**
  * The whole corpus once, several scripts at a time, each by a team of its own, while a good team goes on calling. Containment
  * of each script, the call of another team right after it and the state of its world afterwards are looked at below.
@@ -66,8 +70,8 @@ describe.each(Object.entries(paths))("Hostile code %s", (_, { isolation, ...opti
       const start = performance.now()
       goodOnes.push(await sandbox.run({ ...good, isolation }))
       ms.push(performance.now() - start)
-      // One turn of the loop: the others' answers come in.
-      await new Promise((resolve) => setImmediate(resolve))
+      // Without a pause, these calls would take a processor from the hostile scripts, which need their time to be stopped.
+      await setTimeout(pauseMs)
     }
     return ms
   }

@@ -16,7 +16,7 @@ import * as ControlPlane from "./controlPlane.ts"
 import { explained } from "./reads/Explained.ts"
 import { listing } from "./listing.ts"
 
-/* Who names what: told by an index, whatever a definition was written by, and as it is. */
+/* Which definitions name a resource. An index answers this for all definitions, however they were written. */
 
 const { createDestination, createSource, team, unique } = ControlPlane
 const fresh = (kind: keyof typeof prefixes) => newId(prefixes[kind], Date.now())

@@ -51,7 +51,7 @@ it("Tunnel delivers a source's filtered events to a local app and returns its re
   expect((await gateway.traced(unwanted)).counts).toMatchObject({ events: 0, ignored_events: 1 })
   expect((await listening.interrupt()).code).toBe(0)
 
-  // The next one uses what is there, with what it was told.
+  // The next command uses the existing source, with the settings of its own command line.
   const again = starting([...words])
   expect(told(await again.line(is("listening")))).toMatchObject({ connection_id, destination_id, source_id })
   await again.line(is("ready"))

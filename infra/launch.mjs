@@ -30,7 +30,7 @@ const targets = {
   start: [["apps/dashboard/build.mjs"], ["apps/gateway/src/main.ts", ...rest]],
   admin: [["apps/gateway/src/admin.ts", ...rest]],
   tidegate: [["apps/cli/src/main.ts", ...rest]],
-  pack: [["apps/cli/pack.mjs", ...rest]],
+  pack: [["apps/package/pack.mjs", ...rest]],
   // Node removes types without checking them, so a suite with type errors can pass: therefore the checks run first. If suites are
   // named, only these run.
   test: [...(rest.length === 0 ? check : []), ["node_modules/vitest/vitest.mjs", "run", ...rest]],

@@ -2,7 +2,7 @@ import { WebSocket } from "ws"
 
 /*
  * Features that the command line needs and that Node has only since version 22. The packed command line loads this file first, if one of them
- * is missing: see pack.mjs.
+ * is missing: see apps/package/bin/tidegate.js.
  */
 
 const added: { WebSocket?: unknown } = globalThis

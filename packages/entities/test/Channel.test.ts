@@ -486,7 +486,7 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("Actor of a c
           expiresAt: receivedAt + 2 * 86_400_000,
           reply: { status: 200, contentType: null, body: "" }
         }
-        expect(yield* sent(storeNotification(called, { notification, pairKey: "", receivedAt }))).toBeLessThanOrEqual(7)
+        expect(yield* sent(storeNotification(called, { notification, pairKey: "", receivedAt }))).toBeLessThanOrEqual(4)
         // The renewal is stored with the beginning of the poll that follows it.
         expect(yield* sent(actor.Wake())).toBeLessThanOrEqual(3)
         expect(provider.asked.at(-1)).toBe("poll 0")

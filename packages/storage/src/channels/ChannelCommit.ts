@@ -44,7 +44,7 @@ export const commitChannels = (
 ): Effect.Effect<ReadonlySet<string>, SqlError.SqlError> => {
   const of = ({ now, source_id, team_id }: ChannelCommit) => ({ now, source_id, team_id })
   const each = <Row>(rows: (changes: ChannelCommit["changes"]) => ReadonlyArray<Row>) =>
-    given.flatMap((one) => rows(one.changes).map((row) => ({ ...row, ...of(one) })))
+    given.flatMap((one) => rows(one.changes).map((row) => Object.assign({}, row, of(one))))
   const subscriptions = each(({ changed }) => changed)
   const events = each(({ events: noted }) => noted)
   const runs = each(({ runs: saved }) => saved)

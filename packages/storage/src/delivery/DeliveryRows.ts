@@ -194,6 +194,8 @@ export const connectionQueuesOf = (sql: Statement.Constructor, shards: ReadonlyA
 
 /** Channels of one shard that one look finds. One that works is not due for a while, so the next look finds others. */
 const channelsAtOnce = 16
+/** The same of all shards. After an outage thousands are due, and they begin one after the other. */
+const channelsOfLook = 128
 
 /** The due work of some shards. */
 export interface DueWork {
@@ -204,7 +206,7 @@ export interface DueWork {
   readonly operations: ReadonlyArray<string>
   /** Workflows that are not paused and have due runs. */
   readonly workflows: ReadonlyArray<string>
-  /** Sources whose channels are due: the longest due ones of each shard. */
+  /** Sources whose channels are due: the longest due ones. */
   readonly channels: ReadonlyArray<string>
   /** When the next connection queue, run or channel is due (Unix ms); infinite: none waits. */
   readonly next: number
@@ -291,10 +293,10 @@ export const dueWork = Effect.fnUntraced(function* (
       else (due_at <= ${new Date(before)} or due_at > ${new Date(ahead[0])} and due_at <= ${new Date(ahead[1])})
         and w.status is distinct from 'paused' end
     union all
-    select 'channel', due.source_id, null from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
-      select c.source_id from channels c where c.shard = s.shard and c.due_at <= ${new Date(before)}
+    (select 'channel', due.source_id, null from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
+      select c.source_id, c.due_at from channels c where c.shard = s.shard and c.due_at <= ${new Date(before)}
       order by c.shard, c.due_at limit ${channelsAtOnce}
-    ) due
+    ) due order by due.due_at limit ${channelsOfLook})
     union all
     (select 'channel', c.source_id, null from channels c where c.shard is null and c.due_at <= ${new Date(before)}
       order by c.shard, c.due_at limit ${channelsAtOnce})

@@ -434,6 +434,8 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("Actor of a c
       const { due_at, shard } = (yield* rowOf(source_id))!
       expect(yield* dueOn([shard], Date.now())).toBe(false)
       expect(yield* dueOn([shard], due_at!.getTime())).toBe(true)
+      const { channels } = yield* dueWork([shard], due_at!.getTime(), [], undefined, [source_id])
+      expect(channels).not.toContain(source_id)
       expect(yield* dueOn([shard === 1 ? 2 : 1], due_at!.getTime())).toBe(false)
       expect((yield* dueWork([shard], Date.now())).next).toBeLessThanOrEqual(due_at!.getTime())
       // Polling: no subscription, and the next poll is on the grid of the source.
@@ -508,8 +510,8 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("Actor of a c
       yield* wakeAll
       yield* Effect.forEach(channels, ({ source_id }) => notified(source_id))
       provider.asked.length = 0
-      // Alone, each takes three.
-      expect(yield* sent(wakeAll)).toBeLessThanOrEqual(18)
+      // Alone, each takes two.
+      expect(yield* sent(wakeAll)).toBeLessThanOrEqual(12)
       expect(provider.asked).toHaveLength(12)
     })
   )

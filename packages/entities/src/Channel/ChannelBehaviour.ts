@@ -16,6 +16,7 @@ import { Lease } from "../Lease.ts"
 import { replayRouting } from "../Replay.ts"
 import { shardOf } from "../Shards.ts"
 import { ChannelEntity } from "./ChannelProtocol.ts"
+import { ChannelsUnderWay } from "./ChannelsUnderWay.ts"
 import { type CallingStep, makeChannelSteps } from "./ChannelSteps.ts"
 
 /** Steps of channels that call providers at the same time in this process, and those of one team. Teams take turns. */
@@ -36,6 +37,7 @@ const makeShared = Effect.gen(function* () {
     actors: yield* wakeUps,
     routing: yield* replayRouting,
     perform: steps.perform,
+    underWay: yield* ChannelsUnderWay,
     advance: yield* makeChannelJournal(steps.definitionOf)
   }
 })
@@ -46,7 +48,7 @@ type Shared = Effect.Success<typeof makeShared>
  * The actor of a channel. It has no state: before and after each call everything is in the channel's rows. It works until nothing
  * is due, and the poller wakes it when something is.
  */
-const layerWith = ({ actors, advance, calls, perform, routing }: Shared) =>
+const layerWith = ({ actors, advance, calls, perform, routing, underWay }: Shared) =>
   ChannelEntity.toLayer(
     Effect.gen(function* () {
       const { entityId: id } = yield* Entity.CurrentAddress
@@ -106,10 +108,17 @@ const layerWith = ({ actors, advance, calls, perform, routing }: Shared) =>
         failed: (error) => Effect.logWarning("a channel could not go on yet", { source_id: id, error })
       })
 
-      return ChannelEntity.of({
-        // The handler keeps the actor in memory while it works.
-        Wake: () => worker.work
+      const worked = Effect.suspend(() => {
+        if (worker.isWorking()) return worker.work
+        underWay.add(id)
+        return Effect.ensuring(
+          worker.work,
+          Effect.sync(() => underWay.delete(id))
+        )
       })
+
+      // The handler keeps the actor in memory while it works.
+      return ChannelEntity.of({ Wake: () => worked })
     }),
     { concurrency: "unbounded" }
   )

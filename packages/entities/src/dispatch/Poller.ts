@@ -6,6 +6,7 @@ import type { SqlError } from "effect/sql"
 import { dueWork } from "@tidegate/storage/delivery/DeliveryRows"
 import type { Database } from "@tidegate/storage/Database"
 import { metrics } from "@tidegate/telemetry/Metrics"
+import { ChannelsUnderWay } from "../Channel/ChannelsUnderWay.ts"
 import { wakeUps } from "./WakeUps.ts"
 import { shardsPerGroup } from "../Shards.ts"
 import { OwnRuns } from "../Workflow/RunsInHand.ts"
@@ -50,7 +51,8 @@ export const pollOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardin
     const { wakeChannel, wakeConnection, wakeDestination, wakeOperation, wakeWorkflow } = yield* wakeUps
     const runs = yield* OwnRuns
     runs.seen()
-    const due = yield* dueWork(mine, now - graceMs, runs.leftOut, [now, now + aheadMs])
+    const underWay = [...(yield* ChannelsUnderWay)]
+    const due = yield* dueWork(mine, now - graceMs, runs.leftOut, [now, now + aheadMs], underWay)
     const { channels, connections, destinations, next, operations, workflows } = due
     metrics.pollerFound.at("destination").add(destinations.length)
     yield* Effect.forEach(destinations, wakeDestination, { concurrency: 16, discard: true })

@@ -33,6 +33,12 @@ const commits = new Rows<ChannelCommit>("g", [
   ["at", "timestamptz", ({ now }) => now]
 ])
 
+const [savesRuns, savesEvents] = [
+  savedRuns.insertInto("source_runs", ""),
+  channelEvents.insertInto("channel_events", "")
+]
+const changesSubscriptions = changedSubscriptions.assignments
+
 /**
  * Writes steps of different channels in one statement, and returns the sources of those that were written. The others are outdated:
  * nothing of them is written. Channels are locked in the order of their ids, then their subscriptions, then their counts, as by all
@@ -52,7 +58,7 @@ export const commitChannels = (
   const parts: Array<Statement.Fragment> = []
   if (subscriptions.length > 0) {
     parts.push(sql`subscribed as (
-      update channel_subscriptions set ${sql.literal(changedSubscriptions.assignments)}
+      update channel_subscriptions set ${sql.literal(changesSubscriptions)}
       from ${changedSubscriptions.unnest(sql, subscriptions)}
       where channel_subscriptions.id = n.id and channel_subscriptions.source_id = n.source_id and ${isWritten("n")}
       returning 1
@@ -60,13 +66,13 @@ export const commitChannels = (
   }
   if (runs.length > 0) {
     parts.push(sql`ran as (
-      ${sql.literal(savedRuns.insertInto("source_runs", ""))} ${savedRuns.unnest(sql, runs)} where ${isWritten("r")}
+      ${sql.literal(savesRuns)} ${savedRuns.unnest(sql, runs)} where ${isWritten("r")}
       ${sql.literal(runAgain)}
     )`)
   }
   if (events.length > 0) {
     parts.push(sql`noted as (
-      ${sql.literal(channelEvents.insertInto("channel_events", ""))} ${channelEvents.unnest(sql, events)} where ${isWritten("e")}
+      ${sql.literal(savesEvents)} ${channelEvents.unnest(sql, events)} where ${isWritten("e")}
     )`)
   }
   // Reading what was subscribed makes the counts follow it.

@@ -24,11 +24,13 @@ interface Item {
 const isSpecial = ({ changes }: Decided): boolean =>
   changes.removed || changes.dropsItems || changes.created.length + changes.raised.length + changes.resolved.length > 0
 
-/** Whether the step leaves everything as it is stored: nothing was due. */
+/**
+ * Whether everything stays as it is stored: nothing was due, or a call begins that finds the channel as it is. Then the channel
+ * stays due, so that another process makes the call after a crash.
+ */
 const changesNothing = ({ changes, commit, next }: Decided, { due_at, shard }: HeldChannel): boolean =>
-  next.do === "wait" &&
+  (next.do !== "wait" || commit.due_at === due_at) &&
   commit.state === null &&
-  commit.due_at === due_at &&
   commit.shard === shard &&
   changes.changed.length + changes.events.length + changes.runs.length + Object.keys(changes.counts).length === 0 &&
   !changes.clears.dirty &&

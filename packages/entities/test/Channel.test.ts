@@ -7,8 +7,10 @@ import { KnownProviders } from "@tidegate/channels/KnownProviders"
 import type { Channel, Step } from "@tidegate/channels/machine/Channel"
 import { advanceChannel } from "@tidegate/storage/channels/ChannelWork"
 import { storeItems } from "@tidegate/storage/channels/Items"
+import { type CalledSubscription, storeNotification } from "@tidegate/storage/channels/Notifications"
 import { dueWork } from "@tidegate/storage/delivery/DeliveryRows"
 import { storedHeaders } from "@tidegate/model/Message"
+import { SqlStatements } from "../../../test/support/SqlStatements.ts"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { ProviderCalls } from "../src/accounts/ProviderCalls.ts"
 import * as ChannelBehaviour from "../src/Channel/ChannelBehaviour.ts"
@@ -24,6 +26,8 @@ import { ChannelProvider } from "./ChannelProvider.ts"
 const { team: team_id } = ControlPlane
 
 const provider = new ChannelProvider()
+
+const statements = new SqlStatements()
 
 const unused = () => Effect.die("not part of this suite")
 
@@ -58,7 +62,7 @@ const world = Layer.merge(ChannelBehaviour.layer, connections).pipe(
       })
     )
   ),
-  Layer.provideMerge(ControlPlane.layer)
+  Layer.provideMerge(ControlPlane.layerOf({ connections: 6, link: { reader: statements.reader } }))
 )
 
 /** A provider source, whose channel nobody has woken, and a connection of it. */
@@ -67,6 +71,7 @@ const created = Effect.fnUntraced(function* (definition_key = "item.added") {
   provider.asked.length = 0
   provider.items.length = 0
   provider.fails = null
+  provider.during = Effect.void
   const sql = yield* SqlClient.SqlClient
   const { id: connection_id, source_id } = yield* ControlPlane.createConnection()
   const settings = {
@@ -115,6 +120,13 @@ const notified = Effect.fnUntraced(function* (source_id: string) {
   const sql = yield* SqlClient.SqlClient
   const now = new Date(yield* Clock.currentTimeMillis)
   yield* sql`update channels set dirty_at = ${now}, due_at = ${now} where source_id = ${source_id}`
+})
+
+/** How many statements something takes. */
+const sent = Effect.fnUntraced(function* <A, E, R>(step: Effect.Effect<A, E, R>) {
+  statements.restart()
+  yield* step
+  return [...statements.counts.values()].reduce((sum, count) => sum + count, 0)
 })
 
 /** Another process, which goes on with the channel until it makes such a step. */
@@ -422,10 +434,85 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("Actor of a c
       const { due_at, shard } = (yield* rowOf(source_id))!
       expect(yield* dueOn([shard], Date.now())).toBe(false)
       expect(yield* dueOn([shard], due_at!.getTime())).toBe(true)
+      const { channels } = yield* dueWork([shard], due_at!.getTime(), [], undefined, [source_id])
+      expect(channels).not.toContain(source_id)
       expect(yield* dueOn([shard === 1 ? 2 : 1], due_at!.getTime())).toBe(false)
       expect((yield* dueWork([shard], Date.now())).next).toBeLessThanOrEqual(due_at!.getTime())
       // Polling: no subscription, and the next poll is on the grid of the source.
       expect(provider.hooks.size).toBe(0)
+    })
+  )
+
+  it.effect("A change during a call decides about its end, and what the call has done is stored once", () =>
+    Effect.gen(function* () {
+      const { actor, source_id } = yield* created()
+      const sql = yield* SqlClient.SqlClient
+      yield* actor.Wake()
+      yield* notified(source_id)
+      provider.during = Effect.orDie(
+        Effect.andThen(
+          sql`update sources set disabled_at = coalesce(disabled_at, now()) where id = ${source_id}`,
+          sql`update channels set version = version + 1, due_at = now() where source_id = ${source_id}`
+        )
+      )
+      yield* actor.Wake()
+      expect(yield* subscriptionsOf(source_id)).toMatchObject([{ state: "stopped" }])
+      const counts = yield* sql<{ metric: string; value: bigint }>`
+        select metric, value from channel_metrics where source_id = ${source_id} and metric in ('polls', 'stops')`
+      expect(Object.fromEntries(counts.map(({ metric, value }) => [metric, Number(value)]))).toEqual({
+        polls: 3,
+        stops: 1
+      })
+    })
+  )
+
+  it.effect(
+    "A renewal, its handshake and an empty poll take few statements each, and a wake-up for nothing takes one",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { actor, source_id } = yield* created("item.leased")
+        yield* actor.Wake()
+        const [subscription] = yield* subscriptionsOf(source_id)
+        yield* sql`update channel_subscriptions set renew_at = now() where source_id = ${source_id}`
+        yield* sql`update channels set due_at = now(), version = version + 1 where source_id = ${source_id}`
+        // Read the channel, store that a step is under way, read the secrets, and store what the provider has agreed to.
+        expect(yield* sent(actor.Wake())).toBeLessThanOrEqual(4)
+        expect(provider.asked.at(-1)).toBe(`renew ${subscription!.id}`)
+        const called = { id: subscription!.id, team_id, source_id } as CalledSubscription
+        const receivedAt = yield* Clock.currentTimeMillis
+        const notification = {
+          kind: "handshake" as const,
+          accepted: true,
+          reason: null,
+          expiresAt: receivedAt + 2 * 86_400_000,
+          reply: { status: 200, contentType: null, body: "" }
+        }
+        expect(yield* sent(storeNotification(called, { notification, pairKey: "", receivedAt }))).toBeLessThanOrEqual(4)
+        // The renewal is stored with the beginning of the poll that follows it.
+        expect(yield* sent(actor.Wake())).toBeLessThanOrEqual(3)
+        expect(provider.asked.at(-1)).toBe("poll 0")
+        const renewals = yield* sql<{ value: bigint }>`
+        select value from channel_metrics where source_id = ${source_id} and metric = 'renewals'`
+        expect(renewals.map(({ value }) => Number(value))).toEqual([1])
+
+        yield* notified(source_id)
+        expect(yield* sent(actor.Wake())).toBeLessThanOrEqual(3)
+        expect(provider.asked.slice(-2)).toEqual(["poll 0", "poll 0"])
+        expect(yield* sent(actor.Wake())).toBe(1)
+      })
+  )
+
+  it.effect("Channels that are due at the same moment share their statements", () =>
+    Effect.gen(function* () {
+      const channels = yield* Effect.forEach(Array.from({ length: 12 }), () => created("item.added_polling"))
+      const wakeAll = Effect.forEach(channels, ({ actor }) => actor.Wake(), { concurrency: "unbounded" })
+      yield* wakeAll
+      yield* Effect.forEach(channels, ({ source_id }) => notified(source_id))
+      provider.asked.length = 0
+      // Alone, each takes two.
+      expect(yield* sent(wakeAll)).toBeLessThanOrEqual(12)
+      expect(provider.asked).toHaveLength(12)
     })
   )
 })

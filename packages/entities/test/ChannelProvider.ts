@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type Adapter, type Item, ProviderError, type Poller, type Subscription } from "@tidegate/channels/Adapter"
-import type { SourceProvider } from "@tidegate/channels/SourceProvider"
+import type { SourceProvider, Trigger } from "@tidegate/channels/SourceProvider"
 
 /** A provider in memory, which sends nothing: what was asked of it, and how it answers. */
 export class ChannelProvider {
@@ -12,13 +12,20 @@ export class ChannelProvider {
   /** The id that a subscription gets. */
   externalId = (id: string): string => `at-${id}`
   /** The next calls of this kind fail. */
-  fails: "provision" | "stop" | "poll" | null = null
+  fails: "provision" | "renew" | "stop" | "poll" | null = null
+
+  /** Runs within each call. */
+  during: Effect.Effect<void> = Effect.void
 
   add(id: string): void {
     this.items.push({ id, body: `{"id":"${id}","number":12345678901234567890.5}`, occurredAt: null })
   }
 
-  #ask<A>(what: "provision" | "stop" | "poll", about: string, answer: () => A): Effect.Effect<A, ProviderError> {
+  #ask<A>(
+    what: "provision" | "renew" | "stop" | "poll",
+    about: string,
+    answer: () => A
+  ): Effect.Effect<A, ProviderError> {
     return Effect.suspend(() => {
       this.asked.push(`${what} ${about}`)
       return this.fails === what
@@ -31,7 +38,7 @@ export class ChannelProvider {
               retryAfterMs: null
             })
           )
-        : Effect.sync(answer)
+        : Effect.andThen(this.during, Effect.sync(answer))
     })
   }
 
@@ -62,6 +69,41 @@ export class ChannelProvider {
     receive: () => ({ kind: "ping", reply: { status: 200, contentType: null, body: "" } })
   }
 
+  /** The same with leases, which a handshake confirms. */
+  readonly #leasing: Adapter = {
+    ...this.#adapter,
+    key: "memory_leases",
+    provision: (context, subscription, callback) =>
+      Effect.map(this.#adapter.provision(context, subscription, callback), (agreed) => ({
+        ...agreed,
+        expiresAt: context.now + 86_400_000
+      })),
+    renew: (_context, { id }) =>
+      this.#ask("renew", id, () => ({
+        externalChannelId: null,
+        externalResourceId: null,
+        expiresAt: null,
+        state: "verifying"
+      }))
+  }
+
+  #trigger(key: string, adapter: Adapter): Trigger {
+    return {
+      key,
+      name: "Item added",
+      description: "An item was added",
+      category: "tests",
+      version: "1",
+      requiredScopes: [],
+      inputs: {},
+      output: {},
+      primaryOutput: null,
+      sample: { inputs: {}, output: {} },
+      adapter,
+      poller: this.#poller
+    }
+  }
+
   readonly row: SourceProvider = {
     key: "memory",
     name: "Memory",
@@ -69,21 +111,6 @@ export class ChannelProvider {
     icon_key: "memory",
     manifest_version: "1",
     account: null,
-    triggers: [
-      {
-        key: "item.added",
-        name: "Item added",
-        description: "An item was added",
-        category: "tests",
-        version: "1",
-        requiredScopes: [],
-        inputs: {},
-        output: {},
-        primaryOutput: null,
-        sample: { inputs: {}, output: {} },
-        adapter: this.#adapter,
-        poller: this.#poller
-      }
-    ]
+    triggers: [this.#trigger("item.added", this.#adapter), this.#trigger("item.leased", this.#leasing)]
   }
 }

@@ -1,4 +1,4 @@
-import { Effect, Layer, Logger, Result } from "effect"
+import { Effect, Layer, Logger, Redacted, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, type Prefix, prefixes } from "@tidegate/model/Ids"
 import { Ingress } from "@tidegate/model/Ingress"
@@ -13,14 +13,39 @@ import type { SourceFields } from "@tidegate/resources/Source"
 import { Sources } from "../src/control/Sources.ts"
 import type { Command, Concerned } from "../src/control/Store.ts"
 import { freshDatabase } from "../../../test/postgres.ts"
+import { DatabaseLink, type LinkOptions } from "../../../test/support/DatabaseLink.ts"
 
 /** The stores over a migrated database of the suite's own, with two teams. */
 export const team = "tm_one"
 export const otherTeam = "tm_two"
 export const ingress = "http://ingress.test/e"
 
-const databaseOf = (pools: { readonly connections: number }) =>
-  Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url, hotConnections: 1, ...pools })))
+interface Pools {
+  readonly connections: number
+  /** Leads all connections through a link, for example to count statements. */
+  readonly link?: LinkOptions
+}
+
+const linked = (url: Redacted.Redacted, options: LinkOptions) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.promise(() => DatabaseLink.to(Redacted.value(url), options)),
+      (link) => Effect.promise(() => link.close())
+    ),
+    (link) => Redacted.make(link.url)
+  )
+
+const databaseOf = ({ connections, link }: Pools) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const url = yield* freshDatabase
+      return Database.layer({
+        url: link === undefined ? url : yield* linked(url, link),
+        hotConnections: 1,
+        connections
+      })
+    })
+  )
 
 const schema = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -32,7 +57,7 @@ const schema = Layer.effectDiscard(
 
 const secrets = Secrets.layer({ keys: Result.getOrThrow(parseSecretKeys("ab".repeat(32))) })
 
-export const layerOf = (pools: { readonly connections: number }) =>
+export const layerOf = (pools: Pools) =>
   Connections.layer.pipe(
     Layer.provideMerge(Layer.merge(Sources.layer, Destinations.layer)),
     Layer.provideMerge(schema),

@@ -44,7 +44,7 @@ const statuses = [...new Set([101, 200, 201, 202, 204, 304, ...Object.values(sta
 export const worstDestinations = 20
 
 /** Kinds of group commits. */
-const commitKinds = ["accept", "settle", "attempt", "mark", "proxy_exchange", "run"] as const
+const commitKinds = ["accept", "settle", "attempt", "mark", "proxy_exchange", "run", "channel"] as const
 export type Commit = (typeof commitKinds)[number]
 
 export const metrics = {
@@ -157,7 +157,7 @@ export const metrics = {
   journalBytes: counters(
     "tidegate_journal_bytes_total",
     "Bytes of records that the journal accepted.",
-    [["kind", ["accept", "settle", "attempt", "proxy_exchange", "run"]]],
+    [["kind", ["accept", "settle", "attempt", "proxy_exchange", "run", "channel"]]],
     "By"
   ),
   journalWaiting: gauges("tidegate_journal_waiting_records", "Records in the journal that are not committed yet.", [

@@ -1,10 +1,12 @@
-import { Clock, Effect, Layer } from "effect"
+import { Array as Arr, Clock, Effect, Layer } from "effect"
 import { Sharding, ShardId } from "effect/cluster"
+import { laterTurn } from "@tidegate/runtime/EventLoopBudget"
 import { passed } from "@tidegate/runtime/TestSignal"
 import type { SqlError } from "effect/sql"
 import { dueWork } from "@tidegate/storage/delivery/DeliveryRows"
 import type { Database } from "@tidegate/storage/Database"
 import { metrics } from "@tidegate/telemetry/Metrics"
+import { ChannelsUnderWay } from "../Channel/ChannelsUnderWay.ts"
 import { wakeUps } from "./WakeUps.ts"
 import { shardsPerGroup } from "../Shards.ts"
 import { OwnRuns } from "../Workflow/RunsInHand.ts"
@@ -25,6 +27,11 @@ const aheadMs = 3_000
 /** The share of time that polling may use. The more rows there are to read, the less often the poller looks. */
 const maxOfTheTime = 0.1
 
+/**
+ * Channels that are woken in one iteration of the event loop: most of them start an actor, and events of senders wait meanwhile.
+ */
+const channelsAtOnce = 8
+
 const all = Array.from({ length: shardsPerGroup }, (_, index) => index + 1)
 
 const held = Effect.map(Sharding.Sharding, (sharding) =>
@@ -44,7 +51,8 @@ export const pollOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardin
     const { wakeChannel, wakeConnection, wakeDestination, wakeOperation, wakeWorkflow } = yield* wakeUps
     const runs = yield* OwnRuns
     runs.seen()
-    const due = yield* dueWork(mine, now - graceMs, runs.leftOut, [now, now + aheadMs])
+    const underWay = [...(yield* ChannelsUnderWay)]
+    const due = yield* dueWork(mine, now - graceMs, runs.leftOut, [now, now + aheadMs], underWay)
     const { channels, connections, destinations, next, operations, workflows } = due
     metrics.pollerFound.at("destination").add(destinations.length)
     yield* Effect.forEach(destinations, wakeDestination, { concurrency: 16, discard: true })
@@ -53,7 +61,10 @@ export const pollOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardin
     // Operations that are running already are woken for nothing; they are few.
     yield* Effect.forEach(operations, wakeOperation, { concurrency: 16, discard: true })
     yield* Effect.forEach(workflows, wakeWorkflow, { concurrency: 16, discard: true })
-    yield* Effect.forEach(channels, wakeChannel, { concurrency: 16, discard: true })
+    for (const some of Arr.chunksOf(channels, channelsAtOnce)) {
+      yield* Effect.forEach(some, wakeChannel, { concurrency: "unbounded", discard: true })
+      yield* laterTurn
+    }
     passed("poll")
     return destinations.length + connections.length + workflows.length + channels.length > 0
       ? now

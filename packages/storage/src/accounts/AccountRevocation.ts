@@ -99,16 +99,23 @@ export const liveSubscriptionsOf = Effect.fnUntraced(function* (
   )
 })
 
+/** Stores that a subscription has ended. The version of its channel says to the channel's actor that it has changed. */
 export const endSubscription = Effect.fnUntraced(function* (
   team_id: string,
   id: string,
   now: Date
 ): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
+  // The channel is locked before the subscription, as by everyone.
   yield* sql`
+    with channel as (
+      update channels set version = version + 1, updated_at = ${now}
+      where team_id = ${team_id} and source_id = (select source_id from channel_subscriptions where id = ${id} and team_id = ${team_id})
+      returning 1
+    )
     update channel_subscriptions set state = 'stopped', stopped_at = ${now}, stop_at = null,
       forgotten_at = ${new Date(now.getTime() + forgottenAfterMs)}
-    where id = ${id} and team_id = ${team_id} and stopped_at is null`
+    where id = ${id} and team_id = ${team_id} and stopped_at is null and (select count(*) from channel) >= 0`
 })
 
 /** Deletes the credentials and tokens of an account, and stores the result. The first result stays. */

@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { Notification, Subscription } from "@tidegate/channels/Adapter"
 import type { Counts } from "@tidegate/channels/machine/Facts"
 import { dayMs, forgottenAfterMs, minuteMs } from "@tidegate/channels/machine/Times"
@@ -9,7 +9,7 @@ import { sealedColumn } from "../secrets/SealedColumn.ts"
 import { Secrets } from "../secrets/Secrets.ts"
 import { transaction } from "../Transaction.ts"
 import { channelEvent, type ChannelEvent } from "./ChannelEvents.ts"
-import { count } from "./ChannelMetrics.ts"
+import { count, countStatement } from "./ChannelMetrics.ts"
 import { storeItems } from "./Items.ts"
 
 /*
@@ -119,15 +119,17 @@ const storing = Effect.fnUntraced(function* (
   const { id, source_id } = called
   const isRefused = notification.kind === "rejected" || (notification.kind === "handshake" && !notification.accepted)
   // A refused message changes nothing of the channel, so it does not wait for the channel's actor.
-  if (!isRefused) yield* sql`select from channels where source_id = ${source_id} for update`
   const [row] = yield* sql<State>`
-    select state, verified_at, last_notification_at, last_message_number from channel_subscriptions where id = ${id} for update`
+    select u.state, u.verified_at, u.last_notification_at, u.last_message_number
+    from channels c join channel_subscriptions u on u.source_id = c.source_id
+    where c.source_id = ${source_id} and u.id = ${id}
+    for update of ${sql.literal(isRefused ? "u" : "c, u")}`
   if (row === undefined || !isLiving(row)) return "ended"
   const to: To = { ...row, called, now: receivedAt }
   switch (notification.kind) {
     case "rejected":
       yield* refused(to, "notification_rejected", notification.reason)
-      yield* counted(to, { notifications_received: 1, notifications_rejected: 1 })
+      yield* count(called.team_id, source_id, { notifications_received: 1, notifications_rejected: 1 }, receivedAt)
       break
     case "handshake":
       yield* isRefused
@@ -155,8 +157,6 @@ interface To extends State {
 
 type Of<Kind extends Notification["kind"]> = Extract<Notification, { readonly kind: Kind }>
 
-const counted = ({ called: { source_id, team_id }, now }: To, counts: Counts) => count(team_id, source_id, counts, now)
-
 const event = (
   { called: { id, source_id, team_id }, now }: To,
   told: Pick<ChannelEvent, "kind" | "severity" | "message"> & Partial<ChannelEvent>
@@ -164,17 +164,41 @@ const event = (
 
 const isUnverified = ({ state }: To): boolean => state === "requested" || state === "verifying"
 
+/** What a notification changes: assignments of its subscription and of its channel, and counts. */
+interface Change {
+  readonly subscription: Statement.Fragment | null
+  readonly channel: Statement.Fragment | null
+  readonly counts: Counts
+}
+
+/**
+ * Writes what a notification changes, in one statement and as the last one, because of the counts. By the version of the channel a
+ * step of its actor that was decided before is decided again.
+ */
+const change = Effect.fnUntraced(function* ({ called, now }: To, { channel, counts, subscription }: Change) {
+  const sql = yield* SqlClient.SqlClient
+  const { id, source_id, team_id } = called
+  yield* sql`
+    with changed as (
+      update channels set version = version + 1${channel === null ? sql.literal("") : sql`, ${channel}`}
+      where source_id = ${source_id}
+    )${
+      subscription === null
+        ? sql.literal("")
+        : sql`, subscribed as (update channel_subscriptions set ${subscription} where id = ${id})`
+    }
+    ${countStatement(sql, [{ team_id, source_id, counts, now }])!}`
+})
+
+/** The channel's actor has something to do: a poll if it is dirty. */
+const due = (sql: SqlClient.SqlClient, { now }: To, isDirty: boolean): Statement.Fragment => {
+  const at = new Date(now)
+  return sql`due_at = least(due_at, ${at}), updated_at = ${at}, dirty_at = case when ${isDirty} then ${at} else dirty_at end`
+}
+
 /** The provider has verified the callback, and may have granted a lease. */
 const verified = Effect.fnUntraced(function* (to: To, { expiresAt = null, withinCreation }: Of<"handshake">) {
   const sql = yield* SqlClient.SqlClient
-  // A superseded one keeps its state: it is going to be stopped.
-  if (to.state !== "superseded") {
-    yield* sql`
-      update channel_subscriptions set state = case when ${withinCreation === true} then state else 'active' end,
-        verified_at = coalesce(verified_at, ${new Date(to.now)}),
-        expires_at = coalesce(${expiresAt === null ? null : new Date(expiresAt)}, expires_at)
-      where id = ${to.called.id}`
-  }
   // A repeated handshake writes no further events: whoever knows the URL can send as many as they like.
   if (isUnverified(to) && to.verified_at === null) {
     yield* event(to, {
@@ -183,37 +207,62 @@ const verified = Effect.fnUntraced(function* (to: To, { expiresAt = null, within
       message: "The provider has verified the callback"
     })
   }
-  // The actor waits for the answer of the provider, which says whether there is a subscription.
-  if (withinCreation !== true) yield* makeDue(to, false)
-  yield* counted(to, { handshakes: 1 })
+  const subscription = sql`
+    state = case when ${withinCreation === true} then state else 'active' end,
+    verified_at = coalesce(verified_at, ${new Date(to.now)}),
+    expires_at = coalesce(${expiresAt === null ? null : new Date(expiresAt)}, expires_at)`
+  yield* change(to, {
+    // A superseded one keeps its state: it is going to be stopped.
+    subscription: to.state === "superseded" ? null : subscription,
+    // Within its creation the actor waits for the answer of the provider, which says whether there is a subscription.
+    channel: withinCreation === true ? null : due(sql, to, false),
+    counts: { handshakes: 1 }
+  })
 })
 
 const withItems = Effect.fnUntraced(function* (to: To, pair_key: string, { items, occurredAt }: Of<"items">) {
   const { id, source_id, team_id } = to.called
   const of = { team_id, source_id, pair_key, subscription_id: id, mode: "instant", now: to.now } as const
   const added = yield* storeItems(of, items)
-  yield* noticed(to, null)
-  yield* makeDue(to, false)
-  yield* counted(to, acceptedCounts(to, occurredAt, items.length > 0 && added === 0))
+  const isRepeated = items.length > 0 && added === 0
+  yield* genuine(to, { messageNumber: null, occurredAt, isDirty: false, isRepeated })
 })
 
 const dirty = Effect.fnUntraced(function* (to: To, { messageNumber, occurredAt }: Of<"dirty">) {
   const last = numberOf(to.last_message_number)
   // The poll after a later message has found what this one is about.
   const isRepeated = messageNumber !== null && last !== null && messageNumber <= last
-  yield* noticed(to, messageNumber)
-  yield* makeDue(to, !isRepeated)
-  yield* counted(to, acceptedCounts(to, occurredAt, isRepeated))
+  yield* genuine(to, { messageNumber, occurredAt, isDirty: !isRepeated, isRepeated })
+})
+
+interface Genuine {
+  readonly messageNumber: number | null
+  readonly occurredAt: number | null
+  readonly isDirty: boolean
+  readonly isRepeated: boolean
+}
+
+/** Notes that a genuine notification has come. The number of the last message only grows, because messages may overtake each other. */
+const genuine = Effect.fnUntraced(function* (to: To, { isDirty, isRepeated, messageNumber, occurredAt }: Genuine) {
+  const sql = yield* SqlClient.SqlClient
+  if (to.last_notification_at === null) {
+    yield* event(to, { kind: "first_notification", severity: "info", message: "The first notification has come" })
+  }
+  const message = messageNumber === null ? null : BigInt(messageNumber)
+  yield* change(to, {
+    subscription: sql`
+      last_notification_at = greatest(last_notification_at, ${new Date(to.now)}),
+      last_message_number = greatest(last_message_number, ${message}::int8)`,
+    channel: due(sql, to, isDirty),
+    counts: acceptedCounts(to, occurredAt, isRepeated)
+  })
 })
 
 const lifecycle = Effect.fnUntraced(function* (to: To, { reason, what }: Of<"lifecycle">) {
   const sql = yield* SqlClient.SqlClient
-  const { id } = to.called
-  if (what === "revoked" || what === "denied") {
-    yield* sql`
-      update channel_subscriptions set state = 'revoked', last_error = ${reason.slice(0, 500)}, stopped_at = ${new Date(to.now)},
-        stop_at = null, forgotten_at = ${new Date(to.now + forgottenAfterMs)}
-      where id = ${id}`
+  const at = new Date(to.now)
+  const isEnded = what === "revoked" || what === "denied"
+  if (isEnded) {
     const isDenied = what === "denied" && isUnverified(to)
     yield* event(to, {
       kind: isDenied ? "handshake_rejected" : "subscription_revoked",
@@ -222,11 +271,14 @@ const lifecycle = Effect.fnUntraced(function* (to: To, { reason, what }: Of<"lif
       ...(isDenied ? { error_code: "SUBSCRIPTION_DENIED" } : {})
     })
   }
-  if (what === "reauthorize") {
-    yield* sql`update channel_subscriptions set renew_at = ${new Date(to.now)} where id = ${id}`
-  }
-  yield* makeDue(to, what === "missed")
-  yield* counted(to, { notifications_received: 1 })
+  const ended = sql`
+    state = 'revoked', last_error = ${reason.slice(0, 500)}, stopped_at = ${at}, stop_at = null,
+    forgotten_at = ${new Date(to.now + forgottenAfterMs)}`
+  yield* change(to, {
+    subscription: isEnded ? ended : what === "reauthorize" ? sql`renew_at = ${at}` : null,
+    channel: due(sql, to, what === "missed"),
+    counts: { notifications_received: 1 }
+  })
 })
 
 /** Counts of a genuine notification; the latency only where the provider says when it happened. */
@@ -240,28 +292,6 @@ const acceptedCounts = ({ now }: To, occurredAt: number | null, isRepeated: bool
         notification_latency_ms: Math.round(Math.min(Math.max(0, now - occurredAt), dayMs)),
         notification_latency_samples: 1
       })
-})
-
-/** Notes that a genuine notification has come. The number of the last message only grows, because messages may overtake each other. */
-const noticed = Effect.fnUntraced(function* (to: To, messageNumber: number | null) {
-  const sql = yield* SqlClient.SqlClient
-  const message = messageNumber === null ? null : BigInt(messageNumber)
-  yield* sql`
-    update channel_subscriptions set last_notification_at = greatest(last_notification_at, ${new Date(to.now)}),
-      last_message_number = greatest(last_message_number, ${message}::int8)
-    where id = ${to.called.id}`
-  if (to.last_notification_at !== null) return
-  yield* event(to, { kind: "first_notification", severity: "info", message: "The first notification has come" })
-})
-
-/** The channel's actor has something to do. By the version, a commit of the actor that began earlier looks again. */
-const makeDue = Effect.fnUntraced(function* ({ called: { source_id }, now }: To, isDirty: boolean) {
-  const sql = yield* SqlClient.SqlClient
-  const at = new Date(now)
-  yield* sql`
-    update channels set due_at = least(due_at, ${at}), version = version + 1, updated_at = ${at},
-      dirty_at = case when ${isDirty} then ${at} else dirty_at end
-    where source_id = ${source_id}`
 })
 
 /**

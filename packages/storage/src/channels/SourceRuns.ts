@@ -1,7 +1,6 @@
-import { Effect } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
 import type { RunReason } from "@tidegate/channels/machine/Facts"
 import { dayMs } from "@tidegate/channels/machine/Times"
+import { Rows } from "../journal/Rows.ts"
 
 /** The time (ms) for which runs are kept. */
 export const runsKeptMs = 30 * dayMs
@@ -22,21 +21,33 @@ export interface SourceRun {
   readonly finished_at: number | null
 }
 
-/** Stores a run as it is now; a manual one has a row already. To be called in a transaction. */
-export const saveRun = Effect.fnUntraced(function* (
-  run: SourceRun
-): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient> {
-  const sql = yield* SqlClient.SqlClient
-  const { error_code, finished_at, id, items_found, items_new, reason, source_id, started_at, status, team_id } = run
-  const isQuiet = reason === "schedule" && items_new === 0 && error_code === null
-  const started = new Date(started_at)
-  const finished = finished_at === null ? null : new Date(finished_at)
-  yield* sql`
-    insert into source_runs (id, team_id, source_id, status, reason, items_found, items_new, error_code, scheduled_at, started_at,
-      finished_at, expires_at)
-    values (${id}, ${team_id}, ${source_id}, ${status}, ${reason}, ${items_found}, ${items_new}, ${error_code}, ${started},
-      ${started}, ${finished}, ${new Date(started_at + (isQuiet ? quietKeptMs : runsKeptMs))})
-    on conflict (id) do update set status = excluded.status, items_found = excluded.items_found, items_new = excluded.items_new,
-      error_code = excluded.error_code, started_at = excluded.started_at, finished_at = excluded.finished_at,
-      expires_at = excluded.expires_at`
-})
+const isQuiet = ({ error_code, items_new, reason }: SourceRun): boolean =>
+  reason === "schedule" && items_new === 0 && error_code === null
+
+/** Runs as they are now. A manual one has a row already, and so has one with several pages: see `runAgain`. */
+export const savedRuns = new Rows<SourceRun>("r", [
+  ["id", "text", ({ id }) => id],
+  ["team_id", "text", ({ team_id }) => team_id],
+  ["source_id", "text", ({ source_id }) => source_id],
+  ["status", "text", ({ status }) => status],
+  ["reason", "text", ({ reason }) => reason],
+  ["items_found", "int4", ({ items_found }) => items_found],
+  ["items_new", "int4", ({ items_new }) => items_new],
+  ["error_code", "text", ({ error_code }) => error_code],
+  ["started_at", "timestamptz", ({ started_at }) => started_at, ["scheduled_at", "started_at"]],
+  ["finished_at", "timestamptz", ({ finished_at }) => finished_at],
+  ["expires_at", "timestamptz", (run) => run.started_at + (isQuiet(run) ? quietKeptMs : runsKeptMs)]
+])
+
+/** What a run that has a row changes in it. */
+export const runAgain = `on conflict (id) do update set ${[
+  "status",
+  "items_found",
+  "items_new",
+  "error_code",
+  "started_at",
+  "finished_at",
+  "expires_at"
+]
+  .map((column) => `${column} = excluded.${column}`)
+  .join(", ")}`

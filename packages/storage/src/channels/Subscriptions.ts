@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import type { ChannelSubscription, SubscriptionStage } from "@tidegate/channels/machine/Channel"
-import * as Columns from "../journal/Columns.ts"
+import type { ChannelSubscription } from "@tidegate/channels/machine/Channel"
 import { Rows } from "../journal/Rows.ts"
 import { sealedColumn } from "../secrets/SealedColumn.ts"
 import { hashToken, Secrets, type SecretUnreadable } from "../secrets/Secrets.ts"
@@ -28,59 +27,13 @@ const randomText = (): string => {
   return text
 }
 
-interface Row extends Omit<ChannelSubscription, Time> {
-  readonly state: SubscriptionStage
-}
+/** The longest stored error, in characters. */
+const maxError = 500
 
-type Time =
-  | "verified_at"
-  | "expires_at"
-  | "last_renewed_at"
-  | "renew_at"
-  | "last_notification_at"
-  | "stop_at"
-  | "stopped_at"
-  | "created_at"
-  | "forgotten_at"
-
-type Stored = Row & { readonly [name in Time]: Date | null } & { readonly created_at: Date }
-
-const ms = (at: Date | null): number | null => at?.getTime() ?? null
-
-const toSubscription = (row: Stored): ChannelSubscription => ({
-  ...row,
-  verified_at: ms(row.verified_at),
-  expires_at: ms(row.expires_at),
-  last_renewed_at: ms(row.last_renewed_at),
-  renew_at: ms(row.renew_at),
-  last_notification_at: ms(row.last_notification_at),
-  stop_at: ms(row.stop_at),
-  stopped_at: ms(row.stopped_at),
-  created_at: row.created_at.getTime(),
-  forgotten_at: ms(row.forgotten_at)
-})
-
-/**
- * Locks and reads the subscriptions that live, and the named ones, which have ended since the machine last looked. To be called
- * in a transaction that holds the channel.
- */
-export const heldSubscriptions = Effect.fnUntraced(function* (
-  source_id: string,
-  known: ReadonlyArray<string>
-): Effect.fn.Return<ReadonlyArray<ChannelSubscription>, SqlError.SqlError, SqlClient.SqlClient> {
-  const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql<Stored>`
-    select id, adapter, definition_key, account_id, target, external_channel_id, external_resource_id, state, verified_at,
-      expires_at, last_renewed_at, renew_at, last_notification_at, last_message_number::float8 as last_message_number, last_error,
-      stop_at, stopped_at, created_at, forgotten_at
-    from channel_subscriptions
-    where source_id = ${source_id} and (forgotten_at is null or id = any(${Columns.text(known)}))
-    order by id for update`
-  return rows.map(toSubscription)
-})
-
-const changed = new Rows<ChannelSubscription>("c", [
+/** Subscriptions of a source as they are now. */
+export const changedSubscriptions = new Rows<ChannelSubscription & { readonly source_id: string }>("n", [
   ["id", "text", ({ id }) => id, []],
+  ["source_id", "text", ({ source_id }) => source_id, []],
   ["external_channel_id", "text", (row) => row.external_channel_id],
   ["external_resource_id", "text", (row) => row.external_resource_id],
   ["state", "text", ({ state }) => state],
@@ -93,20 +46,6 @@ const changed = new Rows<ChannelSubscription>("c", [
   ["stopped_at", "timestamptz", (row) => row.stopped_at],
   ["forgotten_at", "timestamptz", (row) => row.forgotten_at]
 ])
-
-/** The longest stored error, in characters. */
-const maxError = 500
-
-/** Writes subscriptions that `heldSubscriptions` has locked. */
-export const changeSubscriptions = Effect.fnUntraced(function* (
-  rows: ReadonlyArray<ChannelSubscription>
-): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient> {
-  if (rows.length === 0) return
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`
-    update channel_subscriptions set ${sql.literal(changed.assignments)} from ${changed.unnest(sql, rows)}
-    where channel_subscriptions.id = c.id`
-})
 
 /** Stores a new subscription with a token and a secret of its own. */
 export const createSubscription = Effect.fnUntraced(function* (

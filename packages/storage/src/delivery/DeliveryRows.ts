@@ -192,8 +192,10 @@ export const connectionQueuesOf = (sql: Statement.Constructor, shards: ReadonlyA
       ) next
     )`
 
-/** Channels of one shard that one look finds. One that works is not due for a while, so the next look finds others. */
+/** Channels of one shard that one look finds. Those that this process works on are skipped, so the next look finds others. */
 const channelsAtOnce = 16
+/** The same of all shards. After an outage thousands are due, and they begin one after the other. */
+const channelsOfLook = 128
 
 /** The due work of some shards. */
 export interface DueWork {
@@ -204,7 +206,7 @@ export interface DueWork {
   readonly operations: ReadonlyArray<string>
   /** Workflows that are not paused and have due runs. */
   readonly workflows: ReadonlyArray<string>
-  /** Sources whose channels are due: the longest due ones of each shard. */
+  /** Sources whose channels are due: the longest due ones. */
   readonly channels: ReadonlyArray<string>
   /** When the next connection queue, run or channel is due (Unix ms); infinite: none waits. */
   readonly next: number
@@ -213,14 +215,15 @@ export interface DueWork {
 /**
  * The due work of these shards since `before` (Unix ms): due deliveries, ordering keys (only the destination knows when their
  * first event may start), routing jobs. It also includes workflows with a run that is due within `ahead` (Unix ms): they are
- * woken a little earlier, so that the run continues on time. It is one statement, because it is sent often, and mostly finds
+ * woken a little earlier, so that the run continues on time. Channels under way are left out. It is one statement, because it is sent often, and mostly finds
  * nothing.
  */
 export const dueWork = Effect.fnUntraced(function* (
   shards: ReadonlyArray<number>,
   before: number,
   inHand: ReadonlyArray<string> = [],
-  ahead: readonly [from: number, until: number] = [before, before]
+  ahead: readonly [from: number, until: number] = [before, before],
+  channelsUnderWay: ReadonlyArray<string> = []
 ): Effect.fn.Return<DueWork, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
   const rows = yield* sql<{
@@ -291,12 +294,14 @@ export const dueWork = Effect.fnUntraced(function* (
       else (due_at <= ${new Date(before)} or due_at > ${new Date(ahead[0])} and due_at <= ${new Date(ahead[1])})
         and w.status is distinct from 'paused' end
     union all
-    select 'channel', due.source_id, null from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
-      select c.source_id from channels c where c.shard = s.shard and c.due_at <= ${new Date(before)}
+    (select 'channel', due.source_id, null from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
+      select c.source_id, c.due_at from channels c where c.shard = s.shard and c.due_at <= ${new Date(before)}
+        and c.source_id <> all(${Columns.text(channelsUnderWay)})
       order by c.shard, c.due_at limit ${channelsAtOnce}
-    ) due
+    ) due order by due.due_at limit ${channelsOfLook})
     union all
     (select 'channel', c.source_id, null from channels c where c.shard is null and c.due_at <= ${new Date(before)}
+      and c.source_id <> all(${Columns.text(channelsUnderWay)})
       order by c.shard, c.due_at limit ${channelsAtOnce})
     union all
     select 'next', '', least(

@@ -216,11 +216,9 @@ layer(world, { excludeTestServices: true })("Steered run", (it) => {
         failed_count: 0
       })
       const after = yield* Effect.forEach(runs, runOf)
-      expect(after.map(({ attempts, status }) => `${status} ${attempts}`).toSorted()).toEqual([
-        "failed 2",
-        "succeeded 2",
-        "succeeded 2"
-      ])
+      expect(after.map(({ attempts }) => attempts)).toEqual([2, 2, 2])
+      expect(after.filter(({ status }) => status === "failed")).toHaveLength(1)
+      expect(after.filter(({ status }) => status === "succeeded")).toHaveLength(2)
       expect(sent.slice(before)).toEqual([])
     })
   )

@@ -1,10 +1,12 @@
 import { Effect, type Layer, Predicate } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
+import { stepOutputs } from "@tidegate/resources/workflow/StepOutputs"
 import { publishedDocument } from "./PublishedDocument.ts"
 
 /**
  * The JSON Schema of a workflow that is written in a file. Editors take it by the file's `$schema`. It is made of the schemas of
- * the published document that `WorkflowWrite` names, so a new kind of step is in it.
+ * the published document that `WorkflowWrite` names, so a new kind of step is in it. `$defs` also has the outputs of the kinds of
+ * steps: tools read there what later steps find in them.
  */
 
 type Schemas = Readonly<Record<string, unknown>>
@@ -13,7 +15,7 @@ const prefix = "#/components/schemas/"
 
 const made = (): unknown => {
   const { schemas } = publishedDocument()["components"] as { readonly schemas: Schemas }
-  const named: Record<string, unknown> = {}
+  const named: Record<string, unknown> = { ...stepOutputs }
   const rewritten = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(rewritten)
     if (!Predicate.isReadonlyObject(value)) return value

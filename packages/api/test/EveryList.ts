@@ -329,8 +329,8 @@ export const lists: ReadonlyArray<List> = [
     cursors: "onward",
     envelope: sub
   },
-  ...["/requests/bulk_operations", "/events/bulk_operations", "/ignored_events/bulk_operations"].map((path): List => ({
-    path,
+  ...["requests", "events", "ignored_events", "workflow_runs"].map((of): List => ({
+    path: `/${of}/bulk_operations`,
     filters: {
       bucket: () => ["ongoing", (row) => row["finished_at"] === null],
       view: () => ["history", (row) => row["finished_at"] !== null]

@@ -105,6 +105,7 @@ const world = Layer.effectDiscard(
     }
     yield* createOperation({ ...operation, type: "request_bulk_retry", id: foreign("bch") })
     yield* createOperation({ ...operation, type: "event_bulk_retry", id: foreignOfEvents })
+    yield* createOperation({ ...operation, type: "workflow_run_bulk_retry", id: foreignOfRuns })
     for (const [who, { granted, scope }] of Object.entries(projectKeys)) {
       const policy = {
         name: who,
@@ -159,6 +160,7 @@ const foreign = (prefix: string): string => {
 
 /** The operation that is about events; the other one is about requests. */
 const foreignOfEvents = `bch_${idOf(old, other, 0, 1)}`
+const foreignOfRuns = `bch_${idOf(old, other, 0, 2)}`
 const foreignShare = `shr_${"fa".repeat(12)}`
 const foreignKey = `pak_${"fa".repeat(16)}`
 
@@ -199,7 +201,8 @@ const routes: ReadonlyArray<Route> = Object.values(Api.groups).flatMap((group) =
       method,
       path: path
         .replaceAll(/:(\w+)/g, (_: string, name: string) => (isOfBin(path) ? bin : fill(ids.get(name) ?? "")))
-        .replace(/(?<=\/events\/.*)bch_\w+/, foreignOfEvents),
+        .replace(/(?<=\/events\/.*)bch_\w+/, foreignOfEvents)
+        .replace(/(?<=\/workflow_runs\/.*)bch_\w+/, foreignOfRuns),
       permission: permissionOf(endpoint),
       body: example === undefined ? undefined : JSON.parse(fill(JSON.stringify(example)))
     }

@@ -140,7 +140,7 @@ const make = Effect.fnUntraced(function* (
   }
 
   const operations = (yield* Effect.forEach(
-    ["request_bulk_retry", "event_bulk_retry", "ignored_event_bulk_retry"] as const,
+    ["request_bulk_retry", "event_bulk_retry", "ignored_event_bulk_retry", "workflow_run_bulk_retry"] as const,
     (type) =>
       Effect.forEach(places, (place) => {
         const id = newId(prefixes.bulkOperation, from + place)

@@ -1,5 +1,5 @@
 import { expect, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { limits } from "@tidegate/workflows/Limits"
 import { call, teams } from "./ControlServer.ts"
@@ -882,6 +882,87 @@ layer(world, { excludeTestServices: true })("Workflow runs over HTTP", (it) => {
       const theirs = yield* call("GET", `/metrics/workflows?id=${workflow.id}`, { key: teams.b.key })
       expect(theirs.body.models[0]).toMatchObject({ runs_24h_count: 0 })
       expect((yield* call("GET", "/metrics/workflows")).status).toBe(400)
+    })
+  )
+
+  it.effect("A bulk retry of runs is a plan first, and then retries the failed step of each", () =>
+    Effect.gen(function* () {
+      const { workflow } = yield* flow()
+      const failed: Array<string> = []
+      for (let n = 0; n < 2; n++) {
+        coming.push(failing(500))
+        failed.unshift((yield* receive(workflow, { name: "Ada", paid: true })).run)
+        yield* carryOut(workflow.id)
+      }
+      yield* receive(workflow, { name: "Ada", paid: true })
+      yield* carryOut(workflow.id)
+      const body = { workflow_id: workflow.id, error_step_id: "crm1", error_code: "bad_response", confirm: false }
+      const made = yield* call("POST", "/workflow_runs/bulk_operations", { body })
+      expect(made).toMatchObject({
+        status: 201,
+        body: {
+          type: "workflow_run_bulk_retry",
+          filter: { workflow_id: [workflow.id], status: ["failed"], error_code: ["BAD_RESPONSE"] }
+        }
+      })
+      const path = `/workflow_runs/bulk_operations/${made.body.id}`
+      const reaches = (member: string, value: unknown) =>
+        Effect.repeat(call("GET", path), {
+          until: ({ body }) => (value === undefined ? body[member] !== null : body[member] === value),
+          schedule: Schedule.spaced("10 millis")
+        })
+      expect((yield* reaches("planned_at", undefined)).body).toMatchObject({
+        status: "PLANNED",
+        total_count: 2,
+        sample: failed
+      })
+      expect((yield* runs(workflow.id, "?status=failed")).count).toBe(2)
+      expect((yield* call("GET", "/workflow_runs/bulk_operations", { key: teams.b.key })).body.count).toBe(0)
+      expect((yield* call("GET", path, { key: teams.b.key })).status).toBe(404)
+      expect((yield* call("POST", `${path}/run`)).status).toBe(200)
+      expect((yield* reaches("status", "COMPLETED")).body).toMatchObject({ queued_count: 2, failed_count: 0 })
+      yield* carryOut(workflow.id)
+      const after = (yield* runs(workflow.id)).models
+      expect(after.map(({ attempt_count, status }: Record<string, unknown>) => [status, attempt_count])).toEqual([
+        ["succeeded", 1],
+        ["succeeded", 2],
+        ["succeeded", 2]
+      ])
+    })
+  )
+
+  it.effect("A bulk cancellation of runs ends each that has not ended", () =>
+    Effect.gen(function* () {
+      const { workflow } = yield* flow()
+      yield* receive(workflow, { name: "Ada", paid: true })
+      yield* carryOut(workflow.id)
+      yield* call("PATCH", `/workflows/${workflow.id}`, { body: { status: "paused" } })
+      for (let n = 0; n < 3; n++) yield* receive(workflow, { name: "Ada", paid: true })
+      const body = { workflow_id: workflow.id, action: "cancel" }
+      const { body: made } = yield* call("POST", "/workflow_runs/bulk_operations", { body })
+      const over = yield* Effect.repeat(call("GET", `/workflow_runs/bulk_operations/${made.id}`), {
+        until: ({ body }) => body.finished_at !== null,
+        schedule: Schedule.spaced("10 millis")
+      })
+      expect(over.body).toMatchObject({
+        type: "workflow_run_bulk_cancel",
+        status: "COMPLETED",
+        filter: { status: ["queued", "running"] },
+        total_count: 3,
+        queued_count: 3
+      })
+      const outcomes = (yield* runs(workflow.id)).models.map(({ outcome }: { outcome: unknown }) => outcome)
+      expect(outcomes).toEqual(["cancelled", "cancelled", "cancelled", "completed"])
+      for (const [action, status] of [
+        ["cancel", "failed"],
+        ["retry", "succeeded"]
+      ]) {
+        const body = { workflow_id: workflow.id, action, status }
+        expect(yield* call("POST", "/workflow_runs/bulk_operations", { body })).toMatchObject({
+          status: 400,
+          body: { data: { fields: [{ path: "status" }] } }
+        })
+      }
     })
   )
 })

@@ -241,6 +241,38 @@ layer(server, { excludeTestServices: true })("Workflow calls", (it) => {
     })
   )
 
+  it.effect("Names that the source's items do not have get warnings, unless a schedule begins runs too", () =>
+    Effect.gen(function* () {
+      const provider = {
+        provider_key: "websub",
+        definition_key: "entry.added",
+        inputs: { url: "https://blog.test/feed" }
+      }
+      const source = yield* call("POST", "/sources", {
+        body: { name: `feed-${++made}`, type: "PROVIDER", config: { provider } }
+      })
+      const step = {
+        id: "length",
+        kind: "action",
+        action: { provider_key: "formatter", action_key: "text.length" },
+        invocation_inputs: { input: "{{trigger.body.titel}}" }
+      }
+      const body = { name: `flow-${++made}`, source_id: source.body.id, steps: [step] }
+      const warnings = [
+        {
+          code: "TRIGGER_MEMBER_UNKNOWN",
+          message: expect.stringMatching(/^of the source, the body has no titel: .*; did you mean title\?$/),
+          path: "steps[0].invocation_inputs.input"
+        }
+      ]
+      const created = yield* call("POST", "/workflows", { body })
+      expect([created.status, created.body.warnings]).toEqual([200, warnings])
+      const triggers = { schedule: [{ cron: "0 9 * * *" }] }
+      const scheduled = yield* call("PATCH", `/workflows/${created.body.id}`, { body: { triggers } })
+      expect([scheduled.status, scheduled.body.warnings]).toEqual([200, undefined])
+    })
+  )
+
   it.effect("Workflow without edges is a chain of its steps, and stays one when its steps are replaced", () =>
     Effect.gen(function* () {
       const step = (id: string) => ({ id, kind: "delay", config: { mode: "for", amount: 1, unit: "days" } })
@@ -332,6 +364,8 @@ layer(server, { excludeTestServices: true })("Workflow calls", (it) => {
       expect(kinds).toHaveLength(stepKinds.length)
       const names = [...JSON.stringify(schema).matchAll(/"#\/\$defs\/(\w+)"/g)].map(([, name]) => name)
       expect(names).toEqual(names.filter((name) => typeof schema.$defs[name!] === "object"))
+      const outputs = stepKinds.flatMap(({ kind, output }) => (output === null ? [] : [[`Output_${kind}`, output]]))
+      expect(schema.$defs).toMatchObject(Object.fromEntries(outputs))
       const body = { $schema: "https://hooks.example.com/schemas/workflow.json", ...(yield* bodyOf()) }
       const saved = yield* call("PUT", "/workflows", { body })
       expect([saved.status, Object.keys(saved.body).includes("$schema")]).toEqual([200, false])

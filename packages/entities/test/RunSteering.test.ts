@@ -2,8 +2,13 @@ import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import type { BulkKind } from "@tidegate/model/BulkOperation"
 import type { RerunInput } from "@tidegate/resources/RerunInput"
+import { cancelOperation, createOperation, getOperation } from "@tidegate/storage/bulk/BulkOperations"
+import { stepOperation } from "@tidegate/storage/bulk/BulkSteps"
+import { nextRuns, recordRuns } from "@tidegate/storage/bulk/RunTargets"
 import { Workflows } from "@tidegate/storage/workflows/Workflows"
+import { handleRuns } from "../src/BulkOperation/HandleRuns.ts"
 import { WorkflowEntity } from "../src/Workflow/WorkflowProtocol.ts"
 import { createDestination, otherTeam, team } from "../../storage/test/controlPlane.ts"
 import { coming, create, from, receive, runOf, sent, trim, wake, world } from "./RunsWorld.ts"
@@ -39,6 +44,25 @@ const ended = (workflow: string, run: string) =>
   Effect.repeat(Effect.andThen(wake(workflow), runOf(run)), {
     until: ({ status }) => status !== "queued" && status !== "running"
   })
+
+const refused = { kind: "failed", error: { code: "BAD_RESPONSE", message: "HTTP 500", status: 500 } } as const
+
+/** A planned operation on the runs of a workflow, with the parts of its steps. */
+const planned = Effect.fnUntraced(function* (type: BulkKind, workflow: string, status: ReadonlyArray<string>) {
+  const id = newId(prefixes.bulkOperation, Date.now())
+  const filter = {
+    from: new Date(Date.now() - 3_600_000).toISOString(),
+    to: new Date(Date.now() + 1_000).toISOString(),
+    workflow_id: [workflow],
+    status
+  }
+  yield* createOperation({ team_id: team, type, id, filter, rate: null, confirmed: true, requested_by: null, shard: 0 })
+  const share = { targets: 10, overMs: 0 }
+  yield* stepOperation(id, share, { shardOf: () => 0, orderingKeyOf: () => null })
+  const handle = yield* handleRuns
+  const take = Effect.flatMap(nextRuns(id, share), (batch) => handle(id, batch!))
+  return { id, take, record: (handled: Effect.Success<typeof take>) => recordRuns(id, share, handled) }
+})
 
 const cancelled = { status: "failed", outcome: "cancelled", error_code: "RUN_CANCELLED", queued: false }
 
@@ -164,6 +188,64 @@ layer(world, { excludeTestServices: true })("Steered run", (it) => {
       yield* sql`update requests set headers = '', body = null from workflow_runs r where r.id = ${run} and requests.id = r.request_id`
       expect(yield* Effect.flip(rerun(workflow.id, run, { trigger: { body: 1 } }))).toMatchObject({
         code: "PAYLOAD_UNAVAILABLE"
+      })
+    })
+  )
+
+  it.effect("A bulk retry whose process dies before it records its runs retries each run once", () =>
+    Effect.gen(function* () {
+      const workflow = yield* flow
+      const runs = yield* Effect.forEach(["a", "b", "c"], (name) => receive(workflow, { name }))
+      coming.push(...runs.map(() => Effect.succeed(refused)))
+      for (const run of runs) yield* ended(workflow.id, run)
+      const { id, record, take } = yield* planned("workflow_run_bulk_retry", workflow.id, ["failed"])
+      // It dies after it has asked the workflow's actor: the first of the runs fails again, the others succeed.
+      coming.push(Effect.succeed(refused))
+      yield* take
+      for (const run of runs) yield* ended(workflow.id, run)
+      const before = sent.length
+      const handled = yield* take
+      expect(handled).toEqual({ done: runs, refused: [], left: [] })
+      yield* record(handled)
+      // Another process that has handled the same runs counts nothing.
+      yield* record(handled)
+      expect(yield* getOperation({ team_id: team, of: "workflow_runs", id })).toMatchObject({
+        status: "COMPLETED",
+        total_count: 3,
+        queued_count: 3,
+        failed_count: 0
+      })
+      const after = yield* Effect.forEach(runs, runOf)
+      expect(after.map(({ attempts }) => attempts)).toEqual([2, 2, 2])
+      expect(after.filter(({ status }) => status === "failed")).toHaveLength(1)
+      expect(after.filter(({ status }) => status === "succeeded")).toHaveLength(2)
+      expect(sent.slice(before)).toEqual([])
+    })
+  )
+
+  it.effect("A bulk cancellation counts runs that have ended meanwhile as failed, and ends with its operation", () =>
+    Effect.gen(function* () {
+      const workflow = yield* flow
+      yield* setStatus(workflow.id, "paused")
+      const runs = yield* Effect.forEach(["a", "b"], (name) => receive(workflow, { name }))
+      const first = yield* planned("workflow_run_bulk_cancel", workflow.id, ["queued"])
+      const second = yield* planned("workflow_run_bulk_cancel", workflow.id, ["queued"])
+      yield* cancel(workflow.id, runs[1]!)
+      yield* setStatus(workflow.id, "active")
+      yield* ended(workflow.id, runs[0]!)
+      const handled = yield* first.take
+      expect(handled).toEqual({ done: [runs[1]], refused: [runs[0]], left: [] })
+      expect(yield* first.record(handled)).toMatchObject({ isOver: true })
+      expect(yield* getOperation({ team_id: team, of: "workflow_runs", id: first.id })).toMatchObject({
+        status: "COMPLETED",
+        queued_count: 1,
+        failed_count: 1
+      })
+      yield* cancelOperation({ team_id: team, of: "workflow_runs", id: second.id })
+      expect(yield* second.record(handled)).toMatchObject({ isOver: true })
+      expect(yield* getOperation({ team_id: team, of: "workflow_runs", id: second.id })).toMatchObject({
+        status: "CANCELLED",
+        queued_count: 0
       })
     })
   )

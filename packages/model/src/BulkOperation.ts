@@ -4,34 +4,42 @@ import {
   ignoredEventFilters,
   type RecordFilter,
   type RecordFilters,
-  requestFilters
+  requestFilters,
+  runBulkFilters
 } from "./RecordFilter.ts"
 import { Timestamp } from "./Timestamp.ts"
 
-/** What an operation does: retries requests or events, cancels waiting events, or replays ignored events. */
+/**
+ * What an operation does: retries requests or events, cancels waiting events, replays ignored events, retries the failed steps of
+ * runs, or cancels runs.
+ */
 export const BulkKind = Schema.Literals([
   "request_bulk_retry",
   "event_bulk_retry",
   "event_bulk_cancel",
-  "ignored_event_bulk_retry"
+  "ignored_event_bulk_retry",
+  "workflow_run_bulk_retry",
+  "workflow_run_bulk_cancel"
 ])
 export type BulkKind = typeof BulkKind.Type
 
 /** The kind of records of an operation. */
-export type BulkOf = "requests" | "events" | "ignored_events"
+export type BulkOf = "requests" | "events" | "ignored_events" | "workflow_runs"
 
 /** The kinds of operations for each kind of records. */
 export const kindsOf: { readonly [of in BulkOf]: ReadonlyArray<BulkKind> } = {
   requests: ["request_bulk_retry"],
   events: ["event_bulk_retry", "event_bulk_cancel"],
-  ignored_events: ["ignored_event_bulk_retry"]
+  ignored_events: ["ignored_event_bulk_retry"],
+  workflow_runs: ["workflow_run_bulk_retry", "workflow_run_bulk_cancel"]
 }
 
 /** The filters for each kind of records: those of its list. */
 export const filtersOf = {
   requests: requestFilters,
   events: eventFilters,
-  ignored_events: ignoredEventFilters
+  ignored_events: ignoredEventFilters,
+  workflow_runs: runBulkFilters
 } as const satisfies { readonly [of in BulkOf]: RecordFilters }
 
 /**
@@ -44,9 +52,12 @@ export type BulkStatus = typeof BulkStatus.Type
 const stored = ({ kind }: RecordFilter) =>
   kind === "flag" ? Schema.Boolean : kind === "word" || kind === "text" ? Schema.String : Schema.Array(Schema.String)
 
-const filters = Object.entries<RecordFilter>({ ...ignoredEventFilters, ...requestFilters, ...eventFilters }).map(
-  ([name, declared]) => [name, Schema.optionalKey(stored(declared))] as const
-)
+const filters = Object.entries<RecordFilter>({
+  ...ignoredEventFilters,
+  ...requestFilters,
+  ...eventFilters,
+  ...runBulkFilters
+}).map(([name, declared]) => [name, Schema.optionalKey(stored(declared))] as const)
 
 /** A validated filter: the values of the list's filters, by the filters' own names. */
 export type BulkNarrowing = { readonly [name: string]: boolean | string | ReadonlyArray<string> }
@@ -71,8 +82,8 @@ export const sampleSize = 10
 /**
  * An operation on everything that a filter found. Once `planned_at` is set, `total_count` is the number of targets and `sample`
  * has some of them. `queued_count` of them were processed (`done_count` repeats it: what is queued is stored). `failed_count`
- * could not be processed, because their source, connection or destination is disabled, their payload is gone, or their state has
- * changed.
+ * could not be processed, because their source, connection, destination or workflow is disabled, their payload is gone, or their
+ * state has changed.
  */
 export const BulkOperation = Schema.Struct({
   id: Schema.String,

@@ -1,7 +1,7 @@
 import { EventStatus } from "./Event.ts"
 import { IgnoredCause } from "./IgnoredEvent.ts"
 import { RequestStatus, RetryKind } from "./Request.ts"
-import { RunOutcome } from "./WorkflowRun.ts"
+import { RunOutcome, RunStatus } from "./WorkflowRun.ts"
 
 /*
  * The filters of lists of records, each declared once. Lists, counts, series and bulk operations take the same filters under the
@@ -223,3 +223,13 @@ export const runFilters = {
 } as const satisfies RecordFilters
 
 export type RunNarrowing = Narrowing<typeof runFilters>
+
+/** Bulk operations of runs have these filters: those of the list of all workflows' runs, and the workflow. */
+export const runBulkFilters = {
+  workflow_id: ids("Only runs of these workflows"),
+  source_id: ids("Only runs of these sources"),
+  status: { kind: "words", words: RunStatus.literals, description: "Only runs with these statuses", lasts: false },
+  ...runFilters
+} as const satisfies RecordFilters
+
+export type RunBulkNarrowing = Narrowing<typeof runBulkFilters>

@@ -55,13 +55,15 @@ const membersOf = <Member>(of: BulkOf, member: (own: string, declared: RecordFil
 const windowNames = { from: Moment, to: Moment, start: Moment, end: Moment }
 const running = { all: Flag, confirm: Flag, rate: Rate }
 const actions = ["retry", "cancel"] as const
+/** Whether operations on these records can cancel them. */
+const hasActions = (of: BulkOf): boolean => of === "events" || of === "workflow_runs"
 
 const inputsOf = (of: BulkOf) =>
   Schema.Struct({
     ...Object.fromEntries(
       Object.entries({ ...windowNames, ...running }).map(([name, schema]) => [name, optional(schema)])
     ),
-    ...(of === "events" ? { action: optional(OneOf(actions)) } : {}),
+    ...(hasActions(of) ? { action: optional(OneOf(actions)) } : {}),
     ...membersOf(of, (_, declared) => optional(inputOf(declared) as Schema.Codec<unknown>))
   }) as unknown as Schema.Codec<Input>
 
@@ -79,7 +81,8 @@ interface Input {
 const inputs = {
   requests: inputsOf("requests"),
   events: inputsOf("events"),
-  ignored_events: inputsOf("ignored_events")
+  ignored_events: inputsOf("ignored_events"),
+  workflow_runs: inputsOf("workflow_runs")
 }
 
 /** A new operation. */
@@ -95,14 +98,28 @@ export interface BulkRequest {
 const typeOf = (of: BulkOf, { action }: Input): BulkKind => {
   if (of === "requests") return "request_bulk_retry"
   if (of === "ignored_events") return "ignored_event_bulk_retry"
+  if (of === "workflow_runs") return action === "cancel" ? "workflow_run_bulk_cancel" : "workflow_run_bulk_retry"
   return action === "cancel" ? "event_bulk_cancel" : "event_bulk_retry"
 }
 
 const waiting: ReadonlyArray<EventStatus> = ["SCHEDULED", "QUEUED", "HOLD"]
 
+/** The states of runs for which an operation can do something. */
+const runStates = {
+  workflow_run_bulk_retry: { of: ["failed"], why: "a step of a run that has failed can be retried" },
+  workflow_run_bulk_cancel: { of: ["queued", "running"], why: "runs that have ended cannot be cancelled" }
+} as const
+
 /** Adds the default exclusions of an operation's kind, and refuses filters for which it could do nothing. */
 const completed = (type: BulkKind, narrowing: BulkNarrowing): Result.Result<BulkNarrowing, FieldErrors> => {
   if (type === "event_bulk_retry") return Result.succeed({ resolved: false, ...narrowing })
+  if (type === "workflow_run_bulk_retry" || type === "workflow_run_bulk_cancel") {
+    const { of, why } = runStates[type]
+    const status = (narrowing["status"] ?? of) as ReadonlyArray<string>
+    return status.every((one) => (of as ReadonlyArray<string>).includes(one))
+      ? Result.succeed({ ...narrowing, status })
+      : fieldError("status", `must be of ${of.join(", ")}: ${why}`)
+  }
   if (type !== "event_bulk_cancel") return Result.succeed(narrowing)
   const { status = waiting } = narrowing
   return (status as ReadonlyArray<EventStatus>).every(isPending)
@@ -212,11 +229,11 @@ const describedOf = (of: BulkOf, identifier: string, description: string, exampl
         description: "The largest number of targets per second (default: as many as live traffic allows)"
       })
     ),
-    ...(of === "events"
+    ...(hasActions(of)
       ? {
           action: optional(
             Schema.Literals(actions).annotate({
-              description: "retry (the default), or cancel, for events that wait"
+              description: `retry (the default), or cancel, for ${of === "events" ? "events that wait" : "runs that have not ended"}`
             })
           )
         }
@@ -236,6 +253,14 @@ const ignoredExample = {
   to: "now",
   cause: "TRANSFORMATION_FAILED",
   connection_id: ids.connection
+} as const
+
+const runExample = {
+  from: "now-1h",
+  to: "now",
+  workflow_id: ids.workflow,
+  error_code: "TIMEOUT",
+  confirm: false
 } as const
 
 export const requestBulkBody = {
@@ -259,4 +284,15 @@ export const ignoredEventBulkBody = {
   described: describedOf("ignored_events", "IgnoredEventBulkRetry", `Which ignored events: ${found}.`, ignoredExample),
   example: ignoredExample,
   judge: judge("ignored_events")
+}
+
+export const workflowRunBulkBody = {
+  described: describedOf(
+    "workflow_runs",
+    "WorkflowRunBulkOperation",
+    `Which runs: ${found}. A retry takes failed runs, and a cancellation runs that have not ended, unless \`status\` says which of them.`,
+    runExample
+  ),
+  example: runExample,
+  judge: judge("workflow_runs")
 }

@@ -73,6 +73,8 @@ export interface Catalog {
   readonly filter?: (id: string) => Json | undefined
   /** The hash of a transformation's code. Undefined: it runs the code that it has at that time. */
   readonly code?: (id: string) => string | undefined
+  /** JSON Schema of the body of what begins the runs. Absent or null: not known. */
+  readonly body?: Schema.JsonObject | null
   /**
    * Whether the graph is stored. Then the literal parts of its inputs were checked already: a step whose literals are invalid by
    * now fails on its own when it runs. Its patterns were within the limits of their time.

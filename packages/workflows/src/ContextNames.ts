@@ -89,6 +89,8 @@ export interface Findings {
   readonly step: (id: string, path: string) => void
   /** It reads a step's output, by these names below it; returns whether to look further. */
   readonly output: (id: string, names: Way, path: string) => boolean
+  /** It reads the body of what began the run, by these names below it; returns whether to look further. */
+  readonly body: (names: Way, path: string) => boolean
 }
 
 const template = 'is a template, and conditions have none: compare with {"$ref": "trigger.body.…"}'
@@ -152,7 +154,9 @@ const lookAtWays = (
   const isKnown =
     root === "steps" && id !== undefined && part === "output"
       ? findings.output(id, names, path)
-      : typeof known === "object"
+      : root === "trigger" && id === "body"
+        ? findings.body(way.slice(2), path)
+        : typeof known === "object"
   if (!isKnown || !Predicate.isReadonlyObject(asked)) return
   for (const [key, inner] of Object.entries(asked)) {
     // A name without `$` counts as an operator when there is no member with that name.
@@ -200,5 +204,5 @@ const lookAtReference = (text: string, path: string, findings: Findings): void =
   else if (way[0] === "steps" && typeof way[1] === "string") {
     findings.step(way[1], path)
     if (way[2] === "output") findings.output(way[1], way.slice(3), path)
-  }
+  } else if (way[0] === "trigger" && way[1] === "body") findings.body(way.slice(2), path)
 }

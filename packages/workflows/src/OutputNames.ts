@@ -2,7 +2,7 @@ import { didYouMean } from "@tidegate/model/NearestName"
 import { Predicate, type Schema } from "effect"
 
 /**
- * The names in outputs, by their JSON Schemas. A template or condition that uses another name finds nothing. That is a warning
+ * The names in outputs, and in the body of what begins a run, by their JSON Schemas. A template or condition that uses another name finds nothing. That is a warning
  * and no error: a mock may replace the step, and a schema may be incomplete.
  */
 
@@ -26,11 +26,16 @@ const objectIn = (schema: JsonSchema, member: string): JsonSchema | null => {
 }
 
 /**
- * The fault of a path into an output; null when it may find something, or the schema is not known. An index of a list is null.
+ * The fault of a path into an output, or into another value that is `called` so; null when it may find something, or the schema
+ * is not known. An index of a list is null.
  */
-export const outputFault = (schema: JsonSchema | null, way: ReadonlyArray<string | null>): string | null => {
+export const outputFault = (
+  schema: JsonSchema | null,
+  way: ReadonlyArray<string | null>,
+  called = "output"
+): string | null => {
   let at = schema
-  let shown = "output"
+  let shown = called
   for (const name of way) {
     if (at === null) return null
     if (name === null) {

@@ -303,6 +303,7 @@ class StepCompiler implements Compiler {
       const fault = wayFault([root, ...way])
       if (fault !== null) this.issue("TEMPLATE_INVALID", at, fault)
       else if (root === "steps" && id !== null && part === "output") this.output(id, names, at)
+      else if (root === "trigger" && id === "body") this.body(way.slice(1), at)
     }
     return compiled.success
   }
@@ -314,6 +315,17 @@ class StepCompiler implements Compiler {
     if (fault === null) return true
     issues.warn("OUTPUT_MEMBER_UNKNOWN", `${placeOf(this.id, this.edgeId)}.${at}`, `of the step ${id}, the ${fault}`)
     return false
+  }
+
+  /** The same for the body of what begins the run. */
+  private body(names: ReadonlyArray<string | null>, at: string): boolean {
+    const { catalog, issues, placeOf } = this.around
+    const { body = null } = catalog
+    const fault = outputFault(body, names, "body")
+    if (fault !== null) {
+      issues.warn("TRIGGER_MEMBER_UNKNOWN", `${placeOf(this.id, this.edgeId)}.${at}`, `of the source, the ${fault}`)
+    }
+    return body !== null && fault === null
   }
 
   private reference(id: string | null, at: string): void {
@@ -345,7 +357,8 @@ class StepCompiler implements Compiler {
       step: (id, path) => {
         this.reference(id, within(field, path))
       },
-      output: (id, names, path) => this.output(id, names, within(field, path))
+      output: (id, names, path) => this.output(id, names, within(field, path)),
+      body: (names, path) => this.body(names, within(field, path))
     })
   }
 

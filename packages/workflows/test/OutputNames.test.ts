@@ -97,6 +97,37 @@ it("Every step kind other than action declares the members of its output", () =>
   expect(warningsOf(transformation, echo("step", { a: "{{steps.before.output.header}}" }))).toHaveLength(1)
 })
 
+it("A member that the body of the source's requests lacks gives a warning in templates, conditions and references", () => {
+  const body = {
+    type: "object",
+    properties: { title: {}, feed: { type: "object", properties: { url: {} } }, links: { type: "array" } }
+  }
+  const warned = (step: Written, more: Written = {}) => {
+    const compiled = compileWorkflow([step], [edge("", step["id"] as string, more)], { ...catalog, body })
+    return Result.getOrThrow(compiled).warnings.map(({ code, message, path }) => {
+      expect(code).toBe("TRIGGER_MEMBER_UNKNOWN")
+      return `${path}: ${message}`
+    })
+  }
+  const titel = "of the source, the body has no titel: there are title, feed, links; did you mean title?"
+  expect(warned(echo("step", { a: "{{trigger.body.titel}}" }))).toEqual([`steps[0].invocation_inputs.a: ${titel}`])
+  expect(warned(echo("step", { a: "{{trigger.body.feed.uri}}" }))).toEqual([
+    "steps[0].invocation_inputs.a: of the source, the body.feed has no uri: there are url; did you mean url?"
+  ])
+  expect(warned(echo("step"), { mapping: { a: "{{trigger.body.titel}}" } })).toEqual([`edges[0].mapping.a: ${titel}`])
+  for (const [condition, at] of [
+    [{ trigger: { body: { titel: "a" } } }, "trigger.body.titel"],
+    [{ "trigger.body.titel.deeper": "a" }, "trigger.body.titel.deeper"],
+    [{ trigger: { body: { title: { $ref: "trigger.body.titel" } } } }, "trigger.body.title.$ref"]
+  ] as const) {
+    expect(warned(filter("step", condition))).toEqual([`steps[0].config.conditions.${at}: ${titel}`])
+  }
+  const known = "{{trigger.body}} {{trigger.body.feed.url}} {{trigger.body.links[0].any}} {{trigger.headers.any}}"
+  expect(warned(echo("step", { a: known }))).toEqual([])
+  expect(warned(filter("step", { trigger: { body: { title: { $eq: "a" } }, headers: { any: "a" } } }))).toEqual([])
+  expect(warningsOf(echo("before"), echo("step", { a: "{{trigger.body.titel}}" }))).toEqual([])
+})
+
 it("At most 50 warnings are returned, and none of them is long", () => {
   const inputs = Object.fromEntries(
     Array.from({ length: 99 }, (_, i) => [`${i}${"a".repeat(400)}`, `{{steps.before.output.x${"b".repeat(900)}}}`])

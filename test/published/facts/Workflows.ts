@@ -50,6 +50,12 @@ const answered = reading("The answer of a refused call is shown with each attemp
 
 const labelled = reading("A run is labelled when it begins, by the template of its version, and found by its label")
 
+const bulkRetried = reading("A bulk retry of runs is a plan first, and then retries the failed step of each")
+const bulkCancelled = reading("A bulk cancellation of runs ends each that has not ended")
+const runFiltered = tests("packages/storage/test/reads/Narrowings.test.ts")(
+  "A filter of runs selects the same rows in the list and the plan of a bulk operation"
+)
+
 export const workflows: Section = {
   title: "Workflows",
   endpoints: [
@@ -59,6 +65,14 @@ export const workflows: Section = {
     row("POST /workflows/{id}/runs/{runId}/retry", retried),
     row("POST /workflows/{id}/runs/{runId}/cancel", cancelled),
     row("POST /workflows/{id}/runs/{runId}/rerun", begunAgain),
+    row(
+      "GET,POST /workflow_runs/bulk_operations; GET /workflow_runs/bulk_operations/{id}; POST /workflow_runs/bulk_operations/{id}/run",
+      bulkRetried
+    ),
+    row(
+      "POST /workflow_runs/bulk_operations/{id}/cancel",
+      steered("A bulk cancellation counts runs that have ended meanwhile as failed, and ends with its operation")
+    ),
     row("POST /workflows/{id}/runs/{runId}/steps/{stepId}/decision", decided),
     row("DELETE /workflows/{id}/runs", cleared),
     row("GET /workflow-activity", active),
@@ -69,6 +83,21 @@ export const workflows: Section = {
   ],
   fields: {
     Workflow: [of("steps edges", graph), of("run_label", labelled), of("triggers", triggers)],
+    WorkflowRunBulkOperation: [
+      of("confirm workflow_id error_code error_step_id", bulkRetried),
+      of("action status", bulkCancelled),
+      of(
+        "from to start end",
+        tests("test/contract/Records.test.ts")(
+          "A bulk operation's filter is shown with the names that lists use, whatever names were sent"
+        )
+      ),
+      of(
+        "all rate",
+        tests("test/contract/BulkOperations.test.ts")("A bulk operation on all records must be requested explicitly")
+      ),
+      of("*", runFiltered)
+    ],
     WrittenWorkflow: [
       of("steps edges", graph),
       of("run_label", labelled),

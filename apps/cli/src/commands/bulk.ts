@@ -6,7 +6,7 @@ import { Json, progress, progressOver, rows, say, type Row, tell } from "../Outp
 import { eventFilters, requestFilters } from "./filters.ts"
 
 type Operation = Schemas["BulkOperation"]
-type Of = "events" | "requests" | "ignored_events"
+type Of = "events" | "requests" | "ignored_events" | "workflow_runs"
 
 const operationRow = ({
   created_at,
@@ -35,6 +35,7 @@ const operation = (of: Of, id: string) =>
     const options = { params: { path: { id } }, signal }
     if (of === "events") return client.get("/events/bulk_operations/{id}", options)
     if (of === "requests") return client.get("/requests/bulk_operations/{id}", options)
+    if (of === "workflow_runs") return client.get("/workflow_runs/bulk_operations/{id}", options)
     return client.get("/ignored_events/bulk_operations/{id}", options)
   })
 
@@ -50,7 +51,7 @@ const followed = (of: Of, id: string) =>
 
 const words = ({ done_count, error, failed_count, id, status, total_count, type }: Operation): string =>
   [
-    `${id} ${status}: ${done_count} of ${total_count} ${type === "event_bulk_cancel" ? "cancelled" : "retried"}, ${failed_count} could not be`,
+    `${id} ${status}: ${done_count} of ${total_count} ${type.endsWith("_cancel") ? "cancelled" : "retried"}, ${failed_count} could not be`,
     // An older gateway returns no error.
     ...(error ? [`${error.code}: ${error.message}`] : [])
   ].join("; ")
@@ -99,6 +100,7 @@ const cancelled = (of: Of, id: string) =>
     const options = { params: { path: { id } }, signal }
     if (of === "events") return client.post("/events/bulk_operations/{id}/cancel", options)
     if (of === "requests") return client.post("/requests/bulk_operations/{id}/cancel", options)
+    if (of === "workflow_runs") return client.post("/workflow_runs/bulk_operations/{id}/cancel", options)
     return client.post("/ignored_events/bulk_operations/{id}/cancel", options)
   })
 
@@ -107,6 +109,7 @@ const confirmed = (of: Of, id: string) =>
     const options = { params: { path: { id } }, signal }
     if (of === "events") return client.post("/events/bulk_operations/{id}/run", options)
     if (of === "requests") return client.post("/requests/bulk_operations/{id}/run", options)
+    if (of === "workflow_runs") return client.post("/workflow_runs/bulk_operations/{id}/run", options)
     return client.post("/ignored_events/bulk_operations/{id}/run", options)
   })
 
@@ -251,6 +254,43 @@ const ignored = Command.make(
   })
 ).pipe(Command.withDescription("Replays all ignored events that match, to the connections that ignored them"))
 
+const runs = Command.make(
+  "runs",
+  {
+    workflow: Flag.String("workflow").pipe(
+      Flag.atMost(100),
+      Flag.withMetavar("id"),
+      Flag.withDescription("Only of this workflow; can be repeated")
+    ),
+    source: eventFilters.source,
+    from: eventFilters.from,
+    to: eventFilters.to,
+    errorCode: codes("error-code", "Only runs that failed so"),
+    errorStep: codes("error-step", "Only runs that failed at this step"),
+    cancel: Flag.Boolean("cancel").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Cancels runs that have not ended instead of retrying failed ones")
+    ),
+    ...running
+  },
+  Effect.fn(function* (given) {
+    const { cancel, errorCode, errorStep, from, source, to, workflow } = given
+    const body = {
+      ...planOf(given),
+      ...some("to", to),
+      ...some("from", from),
+      ...list("source_id", yield* idsOf("source", source)),
+      ...list("workflow_id", workflow),
+      ...list("error_code", errorCode),
+      ...list("error_step_id", errorStep),
+      ...(cancel ? { action: "cancel" as const } : {})
+    }
+    yield* run("workflow_runs", cancel ? "cancelled" : "retried", given, () =>
+      call((client, signal) => client.post("/workflow_runs/bulk_operations", { body, signal }))
+    )
+  })
+).pipe(Command.withDescription("Retries the failed steps of all workflow runs that match, or cancels runs"))
+
 const listing = Command.make(
   "list",
   {},
@@ -258,7 +298,8 @@ const listing = Command.make(
     const all = yield* call(async (client, signal) => [
       ...(await client.get("/events/bulk_operations", { signal })).models,
       ...(await client.get("/requests/bulk_operations", { signal })).models,
-      ...(await client.get("/ignored_events/bulk_operations", { signal })).models
+      ...(await client.get("/ignored_events/bulk_operations", { signal })).models,
+      ...(await client.get("/workflow_runs/bulk_operations", { signal })).models
     ])
     yield* rows(
       all.toSorted((left, right) => (left.created_at < right.created_at ? 1 : -1)),
@@ -273,7 +314,7 @@ const id = Argument.String("id").pipe(Argument.withDescription("Id of the operat
 const any = <A, R>(run: (of: Of) => Effect.Effect<A, CliFailure, R>) => {
   const orElse = (of: Of, next: () => Effect.Effect<A, CliFailure, R>) =>
     Effect.catchIf(run(of), ({ code }) => code === "missing", next)
-  return orElse("events", () => orElse("requests", () => run("ignored_events")))
+  return orElse("events", () => orElse("requests", () => orElse("ignored_events", () => run("workflow_runs"))))
 }
 
 const wait = Command.make(
@@ -295,5 +336,5 @@ const cancel = Command.make(
 
 export const bulk = Command.make("bulk").pipe(
   Command.withDescription("Retries, replays or cancels many records at once"),
-  Command.withSubcommands([events, requests, ignored, listing, wait, cancel])
+  Command.withSubcommands([events, requests, ignored, runs, listing, wait, cancel])
 )

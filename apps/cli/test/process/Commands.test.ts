@@ -178,6 +178,8 @@ describe("Records", () => {
       complained: expect.stringContaining("all must be true")
     })
     const nothing = ["bulk", "requests", "--source", source.id, "--status", "rejected"]
+    const runs = await tidegate(["bulk", "runs", "--source", source.id, "--error-code", "TIMEOUT"])
+    expect(runs).toMatchObject({ code: 0, complained: "nothing was found: nothing is retried\n" })
     const none = await tidegate(nothing)
     expect(none).toMatchObject({ code: 0, complained: "nothing was found: nothing is replayed\n" })
     expect(lines((await tidegate([...nothing, "--json"])).said)).toMatchObject([{ total_count: 0 }])

@@ -3,7 +3,12 @@ import type { HttpServerRequest } from "effect/http"
 import { BulkOperationEntity } from "@tidegate/entities/BulkOperation/BulkOperationProtocol"
 import type { BulkOf } from "@tidegate/model/BulkOperation"
 import { prefixes } from "@tidegate/model/Ids"
-import { eventBulkBody, ignoredEventBulkBody, requestBulkBody } from "@tidegate/resources/BulkOperation"
+import {
+  eventBulkBody,
+  ignoredEventBulkBody,
+  requestBulkBody,
+  workflowRunBulkBody
+} from "@tidegate/resources/BulkOperation"
 import { getOperation, listOperations } from "@tidegate/storage/bulk/BulkOperations"
 import { idOfCall } from "../CallIds.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
@@ -12,7 +17,12 @@ import { askOwner, type ById, ownersOf, reader } from "../handlers/Calls.ts"
 import { readJsonObjectIfAny } from "../handlers/JsonBody.ts"
 import { pageOf, underOneName } from "../handlers/ListInput.ts"
 
-const bodies = { requests: requestBulkBody, events: eventBulkBody, ignored_events: ignoredEventBulkBody }
+const bodies = {
+  requests: requestBulkBody,
+  events: eventBulkBody,
+  ignored_events: ignoredEventBulkBody,
+  workflow_runs: workflowRunBulkBody
+}
 
 type Query = Schema.Struct.Type<typeof Lists.bulkOperations.query>
 

@@ -2,7 +2,8 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
 import { BulkOperation, type BulkOf } from "@tidegate/model/BulkOperation"
 import type { ErrorCode } from "@tidegate/model/GatewayError"
-import { executing, reading } from "@tidegate/model/Permission"
+import { administering, executing, reading } from "@tidegate/model/Permission"
+import { ids } from "@tidegate/resources/ExampleIds"
 import { bulkOperation } from "../contract/Examples.ts"
 import * as Lists from "../contract/Lists.ts"
 import { operation } from "../contract/Operation.ts"
@@ -13,7 +14,7 @@ export const bulkOperations = <const Of extends BulkOf, Body extends Schema.Code
   of: Of,
   body: { readonly described: Body; readonly example: Schema.Json }
 ) => {
-  const { Name, create, filter, of: records, type } = said[of]
+  const { Name, changing, create, ended, filter, of: records, type } = said[of]
   const path = `/${of}/bulk_operations` as const
   const one = { params: Parameters.pathOf("bulkOperation", bulkOperation.id), query: Parameters.onlyTeam }
   const shown = { ...bulkOperation, type, filter }
@@ -57,7 +58,7 @@ export const bulkOperations = <const Of extends BulkOf, Body extends Schema.Code
           "The operation first stores what the filter finds (PLANNED). It then runs (RUNNING) at a pace that does not delay live traffic. If `confirm` is false, it shows its total_count and a sample, and waits for its confirmation for up to a day. A filter without conditions requires `all`. A team can have at most 50 operations under way.",
           ["INVALID_TIME_RANGE", "TEAM_LIMIT_REACHED"]
         ),
-        permission: executing,
+        permission: changing,
         body: body.example
       })
     ),
@@ -77,18 +78,16 @@ export const bulkOperations = <const Of extends BulkOf, Body extends Schema.Code
           "Starts a planned operation, at once or when its plan is ready. Repeating it changes nothing.",
           ["NOT_FOUND", "BULK_OPERATION_NOT_RUNNABLE"]
         ),
-        permission: executing
+        permission: changing
       })
     ),
     HttpApiEndpoint.post("cancelBulkOperation", `${path}/:id/cancel`, { ...one, success: BulkOperation }).annotateMerge(
       operation({
-        ...about(
-          `cancel${Name}BulkOperation`,
-          "Cancel a bulk operation",
-          "Events that it has queued already are still delivered.",
-          ["NOT_FOUND", "BULK_OPERATION_NOT_CANCELABLE"]
-        ),
-        permission: executing,
+        ...about(`cancel${Name}BulkOperation`, "Cancel a bulk operation", ended, [
+          "NOT_FOUND",
+          "BULK_OPERATION_NOT_CANCELABLE"
+        ]),
+        permission: changing,
         answer: { ...shown, status: "CANCELLED", cancelable: false, finished_at: bulkOperation.created_at }
       })
     )
@@ -97,11 +96,15 @@ export const bulkOperations = <const Of extends BulkOf, Body extends Schema.Code
 
 const { connection_id: _, ...rest } = bulkOperation.filter
 
+const queued = "Events that it has queued already are still delivered."
+
 /** The descriptions of the operations, by kind of records. */
 const said = {
   requests: {
     Name: "Request",
     of: "requests",
+    changing: executing,
+    ended: queued,
     create: "Replay all requests that match a filter",
     type: "request_bulk_retry",
     filter: { ...rest, status: ["rejected"] }
@@ -109,6 +112,8 @@ const said = {
   events: {
     Name: "Event",
     of: "events",
+    changing: executing,
+    ended: queued,
     create: "Retry all events that match a filter, or cancel those that wait",
     type: "event_bulk_retry",
     filter: { ...bulkOperation.filter, resolved: false }
@@ -116,8 +121,20 @@ const said = {
   ignored_events: {
     Name: "IgnoredEvent",
     of: "ignored events",
+    changing: executing,
+    ended: queued,
     create: "Replay the requests of all ignored events that match a filter, each to the connection that ignored it",
     type: "ignored_event_bulk_retry",
     filter: { from: rest.from, to: rest.to, cause: ["TRANSFORMATION_FAILED"] }
+  },
+  workflow_runs: {
+    Name: "WorkflowRun",
+    of: "workflow runs",
+    // As for a single run.
+    changing: administering,
+    ended: "Runs that it has queued already go on, and those that it has cancelled stay cancelled.",
+    create: "Retry the failed steps of all runs that match a filter, or cancel those that have not ended",
+    type: "workflow_run_bulk_retry",
+    filter: { from: rest.from, to: rest.to, status: ["failed"], error_code: ["TIMEOUT"], workflow_id: [ids.workflow] }
   }
 } as const

@@ -13,6 +13,7 @@ import { judgeWorkflowRun } from "@tidegate/resources/WorkflowRunInput"
 import * as RunReads from "@tidegate/storage/reads/RunReads"
 import { beginOneRun } from "@tidegate/storage/workflows/BegunRuns"
 import { idOfCall } from "../CallIds.ts"
+import { bulkCalls } from "../bulk-operations/BulkHandlers.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { askOwner, type ById, ownersOf, reader, type WithBody } from "../handlers/Calls.ts"
@@ -26,7 +27,13 @@ export const layer = HttpApiBuilder.group(
     const { wakeWorkflow } = yield* wakeUps
     const reading = yield* reader
     const { owner } = ownersOf(prefixes.workflow, "workflow", yield* WorkflowEntity.client)
+    const bulk = yield* bulkCalls("workflow_runs")
     return handlers
+      .handle("bulkOperations", bulk.list)
+      .handleRaw("createBulkOperation", bulk.create)
+      .handle("bulkOperation", bulk.retrieve)
+      .handle("runBulkOperation", bulk.run)
+      .handle("cancelBulkOperation", bulk.cancel)
       .handleRaw("begin", ({ params, request }: ById & WithBody) =>
         Effect.gen(function* () {
           const { caller, id: teamId } = yield* CurrentTeam

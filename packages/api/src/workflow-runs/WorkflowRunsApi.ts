@@ -1,9 +1,11 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { administering } from "@tidegate/model/Permission"
 import { CancelledRun, StartedRerun, WorkflowRun } from "@tidegate/model/WorkflowRun"
+import { workflowRunBulkBody } from "@tidegate/resources/BulkOperation"
 import { ids } from "@tidegate/resources/ExampleIds"
 import { rerunExample, RerunInput } from "@tidegate/resources/RerunInput"
 import { workflowRunExample, WorkflowRunInput } from "@tidegate/resources/WorkflowRunInput"
+import { bulkOperations } from "../bulk-operations/BulkOperationsApi.ts"
 import { Authorization } from "../contract/Authorization.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
@@ -24,7 +26,7 @@ const started = {
   rerun_of: ids.workflowRun
 } as const
 
-/** Calls that begin runs, and that steer single runs. */
+/** Calls that begin runs, and that steer single runs or all that match a filter. */
 export class WorkflowRunsApi extends HttpApiGroup.make("workflowRuns")
   .add(
     HttpApiEndpoint.post("begin", "/workflows/:id/runs", {
@@ -89,9 +91,13 @@ export class WorkflowRunsApi extends HttpApiGroup.make("workflowRuns")
         answer: started,
         errors: ["NOT_FOUND", "WORKFLOW_NOT_EXECUTABLE", "PAYLOAD_UNAVAILABLE"]
       })
-    )
+    ),
+    ...bulkOperations("workflow_runs", workflowRunBulkBody)
   )
   .middleware(Authorization)
   .annotateMerge(
-    OpenApi.annotations({ title: "Workflow runs", description: "Begin a run, cancel it, or begin it again." })
+    OpenApi.annotations({
+      title: "Workflow runs",
+      description: "Begin a run, cancel it, or begin it again. Retry or cancel many."
+    })
   ) {}

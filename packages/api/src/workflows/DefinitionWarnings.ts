@@ -1,4 +1,4 @@
-import type { Effect } from "effect"
+import { type Effect, Predicate, type Schema } from "effect"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import type { Warning } from "@tidegate/model/Warning"
 import type { Workflow } from "@tidegate/model/Workflow"
@@ -6,9 +6,21 @@ import { definitionWarnings } from "@tidegate/resources/workflow/DefinitionCheck
 import { query } from "@tidegate/storage/Transaction"
 import type { WorkflowStore } from "@tidegate/storage/workflows/Workflows"
 
+/**
+ * The schema of the body of what begins the runs, if the source's provider describes it. The body of a run that a schedule begins
+ * has other members.
+ */
+const bodyOf = ({ source, triggers }: Workflow): Schema.JsonObject | null => {
+  const schema = source?.output_schema ?? null
+  const isOnly = (triggers?.schedule ?? []).length === 0
+  return isOnly && Predicate.isReadonlyObject(schema) ? (schema as Schema.JsonObject) : null
+}
+
 /** The warnings about a saved workflow. */
 export const warningsOf = (
   store: WorkflowStore,
-  { edges = [], steps = [], team_id }: Workflow
-): Effect.Effect<ReadonlyArray<Warning>, GatewayError> =>
-  query(definitionWarnings({ steps, edges }, store.facts(team_id)))
+  workflow: Workflow
+): Effect.Effect<ReadonlyArray<Warning>, GatewayError> => {
+  const { edges = [], steps = [], team_id } = workflow
+  return query(definitionWarnings({ steps, edges }, bodyOf(workflow), store.facts(team_id)))
+}

@@ -2,8 +2,16 @@ import { Clock, Context, Effect, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
 import { cancelOperation, createOperation, runOperation } from "@tidegate/storage/bulk/BulkOperations"
-import { type Made, setOperationAside, stepOperation, teamOfOperation } from "@tidegate/storage/bulk/BulkSteps"
+import {
+  type Made,
+  setOperationAside,
+  type Share,
+  stepOperation,
+  unfinishedOperation
+} from "@tidegate/storage/bulk/BulkSteps"
+import { isOfRuns } from "@tidegate/storage/bulk/BulkTargets"
 import { liveTraffic, stillWaiting } from "@tidegate/storage/bulk/LiveTraffic"
+import { nextRuns, recordRuns } from "@tidegate/storage/bulk/RunTargets"
 import { makeWakeableWorker } from "@tidegate/runtime/WakeableWorker"
 import { carryThrough } from "../CarryThrough.ts"
 import { wakeUps } from "../dispatch/WakeUps.ts"
@@ -12,6 +20,7 @@ import { Lease } from "../Lease.ts"
 import { replayRouting } from "../Replay.ts"
 import { shardOf } from "../Shards.ts"
 import { BulkOperationEntity } from "./BulkOperationProtocol.ts"
+import { handleRuns } from "./HandleRuns.ts"
 import { isCrowded, lookAgain, maxPatienceMs, Pacing, Steps } from "./Pace.ts"
 
 /**
@@ -52,6 +61,7 @@ export const layer = BulkOperationEntity.toLayer(
     const ownSteps = new Steps()
     const actors = yield* wakeUps
     const routing = yield* replayRouting
+    const handle = yield* handleRuns
     const shard = shardOf(sharding, id)
 
     /** The requests that the last step queued. */
@@ -87,19 +97,27 @@ export const layer = BulkOperationEntity.toLayer(
       }
     })
 
+    /** A step of an operation of runs: its plan is like that of others, its targets are handled by the workflows' actors. */
+    const stepRuns = Effect.fnUntraced(function* (share: Share) {
+      const batch = yield* nextRuns(id, share)
+      if (batch === null) return yield* Effect.uninterruptible(stepOperation(id, share, routing))
+      return yield* recordRuns(id, share, yield* handle(id, batch))
+    })
+
     /**
      * One step and the pause after it. Returns whether it was the last one, and how long (ms) the operation's own rate makes it
      * wait.
      */
-    const step = Effect.gen(function* () {
+    const step = Effect.fnUntraced(function* (ofRuns: boolean) {
       const began = yield* Clock.currentTimeMillis
       const [live, lookMs] = yield* timed(liveTraffic)
       const { batch, overMs } = pacing.next(live, lookMs)
       // The new owner goes on from the rows.
       if (!lease.isHeld(shard)) return null
-      const { isOver, part, pauseMs, ...made } = yield* Effect.uninterruptible(
-        stepOperation(id, { targets: batch, overMs }, routing)
-      )
+      const share = { targets: batch, overMs }
+      const { isOver, part, pauseMs, ...made } = yield* ofRuns
+        ? stepRuns(share)
+        : Effect.uninterruptible(stepOperation(id, share, routing))
       yield* wakeAll(made)
       if (isOver) return null
       const rested = steps.rest(began, part * overMs, yield* Clock.currentTimeMillis, overMs)
@@ -107,9 +125,9 @@ export const layer = BulkOperationEntity.toLayer(
       return ownSteps.rest(began, pauseMs, yield* Clock.currentTimeMillis, caughtUpMs)
     })
 
-    const goOn = Effect.gen(function* () {
+    const goOn = Effect.fnUntraced(function* (ofRuns: boolean) {
       for (;;) {
-        const pauseMs = yield* Semaphore.withPermit(oneAtATime)(step)
+        const pauseMs = yield* Semaphore.withPermit(oneAtATime)(step(ofRuns))
         if (pauseMs === null) return
         if (pauseMs > 0) yield* Effect.sleep(pauseMs)
         yield* roomFor
@@ -121,15 +139,16 @@ export const layer = BulkOperationEntity.toLayer(
      * continued.
      */
     const work = Effect.gen(function* () {
-      const team_id = yield* teamOfOperation(id)
-      if (team_id === null) return
+      const unfinished = yield* unfinishedOperation(id)
+      if (unfinished === null) return
+      const { team_id, type } = unfinished
       const operation = { kind: "bulk", id, team_id, bytes: Number.POSITIVE_INFINITY } as const
       const manner = (yield* hand.take([operation]))(operation)
       if (manner === "set aside") {
         yield* Effect.logError("a bulk operation is set aside", { operation_id: id, error: setAside })
         yield* setOperationAside(id, setAside)
         yield* hand.done(operation)
-      } else yield* hand.within(operation, manner, goOn)
+      } else yield* hand.within(operation, manner, goOn(isOfRuns(type)))
     })
 
     const worker = makeWakeableWorker({

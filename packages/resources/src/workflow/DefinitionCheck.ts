@@ -124,12 +124,16 @@ export const checkDryRun = <E>(
     check({ ...graph, status: "active" }, facts, { before: null, exempt: mocked, conditions })
   )
 
-/** Warnings about a valid graph: references that find nothing when they run. */
+/**
+ * Warnings about a valid graph: references that find nothing when they run. `body`: JSON Schema of the body of what begins its
+ * runs; null: not known.
+ */
 export const definitionWarnings = Effect.fnUntraced(function* <E>(
   { edges, steps }: Graph,
+  body: Schema.JsonObject | null,
   facts: DefinitionFacts<E>
 ): Effect.fn.Return<Compiled["warnings"], E> {
   const catalog = yield* catalogFor(steps, yield* facts.savedActions(namedIds(steps)))
-  const result = yield* inSlices(judging(steps, edges, catalog))
+  const result = yield* inSlices(judging(steps, edges, { ...catalog, body }))
   return Result.isSuccess(result) ? result.success.warnings : []
 })

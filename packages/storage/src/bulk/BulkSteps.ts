@@ -3,14 +3,15 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { type BulkOperation, sampleSize } from "@tidegate/model/BulkOperation"
 import { GatewayError } from "@tidegate/model/GatewayError"
 import { begin, finish, type Row } from "./BulkRow.ts"
-import { carryOut, type Made, nothing } from "./BulkTargets.ts"
+import { carryOut, isOfRuns, type Made, nothing } from "./BulkTargets.ts"
 import * as Columns from "../journal/Columns.ts"
 import { withPartitions } from "../retention/Partitions.ts"
 import { filterKey } from "../reads/Cursor.ts"
 import * as EventReads from "../reads/EventReads.ts"
 import * as IgnoredEventReads from "../reads/IgnoredEventReads.ts"
-import { eventFilterOf, ignoredFilterOf, requestFilterOf } from "../reads/Narrowing.ts"
+import { eventFilterOf, ignoredFilterOf, requestFilterOf, runFilterOf } from "../reads/Narrowing.ts"
 import * as RequestReads from "../reads/RequestReads.ts"
+import * as RunReads from "../reads/RunReads.ts"
 import type { Routing } from "./Replays.ts"
 import type { Secrets } from "../secrets/Secrets.ts"
 import { query } from "../Transaction.ts"
@@ -51,6 +52,9 @@ const pageFrom = ({ filter: { from, to, ...narrowing }, id, plan_cursor, team_id
     }
     case "ignored_event_bulk_retry":
       return Effect.map(IgnoredEventReads.list(team_id, ignoredFilterOf(narrowing), page), idsOf)
+    case "workflow_run_bulk_retry":
+    case "workflow_run_bulk_cancel":
+      return Effect.map(RunReads.idsOf(team_id, runFilterOf(narrowing), page), idsOf)
     default:
       return Effect.map(EventReads.list(team_id, eventFilterOf(narrowing), page, { data: false }), idsOf)
   }
@@ -88,12 +92,20 @@ const plan = Effect.fnUntraced(function* (row: Row) {
   return true
 })
 
-const work = Effect.fnUntraced(function* (row: Row, { overMs, targets: max }: Share, routing: Routing) {
+/** How many targets one step handles. */
+export const batchOf = ({ rate, type }: Pick<Row, "rate" | "type">, { overMs, targets: max }: Share): number => {
+  const isOfEvents = type === "event_bulk_retry" || type === "event_bulk_cancel"
+  const atOnce = isOfEvents ? max : Math.min(max, overMs > 0 ? replayedAtOnce : replayedQuietly)
+  return rate === null ? atOnce : Math.max(1, Math.min(atOnce, Math.ceil((rate * ratedMs) / 1_000)))
+}
+
+const work = Effect.fnUntraced(function* (row: Row, share: Share, routing: Routing) {
   const sql = yield* SqlClient.SqlClient
   const { id: operation_id, rate, team_id, type } = row
-  const isOfRequests = type === "request_bulk_retry" || type === "ignored_event_bulk_retry"
-  const atOnce = isOfRequests ? Math.min(max, overMs > 0 ? replayedAtOnce : replayedQuietly) : max
-  const batch = rate === null ? atOnce : Math.max(1, Math.min(atOnce, Math.ceil((rate * ratedMs) / 1_000)))
+  // Workflows' actors handle them, outside of this transaction.
+  if (isOfRuns(type)) return { ...atRest, isOver: false }
+  const { overMs, targets: max } = share
+  const batch = batchOf(row, share)
   const part = batch / max
   // The lock of the operation's row excludes other processes.
   const targets = (yield* sql<{ target_id: string }>`
@@ -145,7 +157,7 @@ export interface Step extends Made {
   readonly pauseMs: number
 }
 
-const atRest: Step = { ...nothing, isOver: true, part: 0, pauseMs: 0 }
+export const atRest: Step = { ...nothing, isOver: true, part: 0, pauseMs: 0 }
 
 /** Takes the operation one step further: a page of its plan, or a batch of its targets. */
 export const stepOperation = Effect.fnUntraced(function* (
@@ -170,14 +182,14 @@ export const stepOperation = Effect.fnUntraced(function* (
   )
 })
 
-/** The team of an operation that is not finished; null: there is none. */
-export const teamOfOperation = Effect.fnUntraced(function* (
+/** The team and the kind of an operation that is not finished; null: there is none. */
+export const unfinishedOperation = Effect.fnUntraced(function* (
   id: string
-): Effect.fn.Return<string | null, SqlError.SqlError, SqlClient.SqlClient> {
+): Effect.fn.Return<Pick<Row, "team_id" | "type"> | null, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ team_id: string }>`
-    select team_id from bulk_operations where id = ${id} and finished_at is null`
-  return row?.team_id ?? null
+  const [row] = yield* sql<Pick<Row, "team_id" | "type">>`
+    select team_id, type from bulk_operations where id = ${id} and finished_at is null`
+  return row ?? null
 })
 
 /** Fails an operation that is not continued: another operation can take its targets. */

@@ -34,9 +34,15 @@ export interface CarriedOut extends Made {
   readonly left: ReadonlyArray<string>
 }
 
+/** The kinds of operations on runs: the actors of their workflows handle the targets. See `RunTargets.ts`. */
+export type RunKind = Extract<BulkKind, `workflow_run_${string}`>
+
+export const isOfRuns = (type: BulkKind): type is RunKind =>
+  type === "workflow_run_bulk_retry" || type === "workflow_run_bulk_cancel"
+
 /** The targets of a step. */
 export interface Targets {
-  readonly type: BulkKind
+  readonly type: Exclude<BulkKind, RunKind>
   readonly team_id: string
   readonly operation_id: string
   readonly ids: ReadonlyArray<string>

@@ -1,7 +1,13 @@
-import type { EventNarrowing, IgnoredEventNarrowing, RequestNarrowing } from "@tidegate/model/RecordFilter"
+import type {
+  EventNarrowing,
+  IgnoredEventNarrowing,
+  RequestNarrowing,
+  RunBulkNarrowing
+} from "@tidegate/model/RecordFilter"
 import type { EventFilter } from "./EventPlan.ts"
 import type { IgnoredEventFilter } from "./IgnoredEventReads.ts"
 import type { RequestFilter } from "./RequestConditions.ts"
+import type { ActivityFilter } from "./RunReads.ts"
 
 /*
  * Converts a caller's filters to the form that the statements take. The types require a field for each declared filter; a test
@@ -86,3 +92,11 @@ export const requestFilterOf = ({ status, ...others }: RequestNarrowing): Reques
 
 export const ignoredFilterOf = (narrowing: IgnoredEventNarrowing): IgnoredEventFilter =>
   filterOf<IgnoredEventFilter>({ causes: [], requests: [], sources: [], connections: [] }, ignoredFields, narrowing)
+
+export const runFilterOf = ({ source_id, status, workflow_id, ...others }: RunBulkNarrowing): ActivityFilter => ({
+  ...others,
+  statuses: status ?? [],
+  sources: source_id ?? [],
+  workflows: workflow_id ?? [],
+  search: undefined
+})

@@ -124,6 +124,7 @@ const beforeCursor = ({ lower, upper }: IdRange, position: { readonly id: string
 export interface ActivityFilter extends RunFilter {
   readonly statuses: ReadonlyArray<RunStatus>
   readonly sources: ReadonlyArray<string>
+  readonly workflows?: ReadonlyArray<string>
   readonly search: string | undefined
 }
 
@@ -157,6 +158,12 @@ const everything = (team: string): Searched => ({
   residual: []
 })
 
+/** Reads along the runs of these workflows; of all if there are none, or too many. */
+const alongWorkflows = (team: string, workflows: ReadonlyArray<string>): Searched =>
+  workflows.length === 0 || workflows.length > maxDriven
+    ? everything(team)
+    : { ...everything(team), drive: { column: "workflow_id", values: workflows } }
+
 /** The same read along the team's runs: a search in previews takes them one by one. */
 const alongTeam = (sql: SqlClient.SqlClient, team: string, { drive, ...found }: Searched): Searched => {
   if (drive.column === "team_id") return { ...found, drive }
@@ -187,23 +194,24 @@ const searched = Effect.fnUntraced(function* (team: string, text: string) {
   return { ...found, residual: [residual] }
 })
 
-/** A page of the runs of all workflows of a team, newest first, with their steps. */
-export const activity = Effect.fnUntraced(function* (
+/** The rows of a page of the runs of a team, newest first. `next`: where the next page begins. */
+const rowsOf = Effect.fnUntraced(function* (
   team: string,
-  { search, sources, statuses, ...filter }: ActivityFilter,
+  { search, sources, statuses, workflows = [], ...filter }: ActivityFilter,
   request: WindowedPage
 ) {
   const sql = yield* SqlClient.SqlClient
   const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis))
   const range = beforeCursor(idRange(prefixes.workflowRun, at.window), at.position)
   const { limit } = request
-  const found = search === undefined ? everything(team) : yield* searched(team, search)
+  const found = search === undefined ? alongWorkflows(team, workflows) : yield* searched(team, search)
   const { bounds, drive, residual } = filter.text === undefined ? found : alongTeam(sql, team, found)
   const narrowed = [
     ...residual,
     ...ofStatus(sql, statuses),
     ...runConditions(sql, filter, at.window),
     ...(sources.length === 0 ? [] : [sql`w.source_id = any(${Columns.text(sources)})`]),
+    ...(workflows.length === 0 ? [] : [sql`w.workflow_id = any(${Columns.text(workflows)})`]),
     // The runs of a deleted workflow are deleted too, though not at once.
     sql.literal("exists (select from workflows f where f.id = w.workflow_id and f.deleted_at is null)")
   ]
@@ -212,9 +220,22 @@ export const activity = Effect.fnUntraced(function* (
     filter.text === undefined ? plainEffort(limit) : searchEffort
   )
   const { last, page: rows } = cutToLimit(gathered, limit)
-  const answer = windowedList(request, at, yield* shown(rows), last?.id ?? more)
+  return { at, rows, next: last?.id ?? more, hasMore: last !== null }
+})
+
+/** A page of the runs of all workflows of a team, newest first, with their steps. */
+export const activity = Effect.fnUntraced(function* (team: string, filter: ActivityFilter, request: WindowedPage) {
+  const { at, hasMore, next, rows } = yield* rowsOf(team, filter, request)
+  const answer = windowedList(request, at, yield* shown(rows), next)
   // One more than are shown is known to be there.
-  return last === null ? answer : { ...answer, total: answer.total + 1 }
+  return hasMore ? { ...answer, total: answer.total + 1 } : answer
+})
+
+/** The ids of the same page. */
+export const idsOf = Effect.fnUntraced(function* (team: string, filter: ActivityFilter, request: WindowedPage) {
+  const { at, next, rows } = yield* rowsOf(team, filter, request)
+  const ids = rows.map(({ id }) => ({ id }))
+  return windowedList(request, at, ids, next)
 })
 
 const namesOf = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>

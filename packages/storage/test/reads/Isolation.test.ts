@@ -324,6 +324,8 @@ const cases: Readonly<Record<string, Case>> = {
   "RunReads.ofRequest": (ids) => RunReads.ofRequest(mine, req(ids, 6), 100),
   "RunReads.activity": (ids) =>
     RunReads.activity(mine, { search: undefined, sources: some(ids?.source), statuses: [] }, page),
+  "RunReads.idsOf": (ids) =>
+    RunReads.idsOf(mine, { search: undefined, sources: [], workflows: some(ids?.workflow), statuses: [] }, page),
   "SummaryReads.workflows": (ids) => told(SummaryReads.workflows(mine, [(ids ?? idsOf(mine)).workflow])),
   "NamedReads.named": () => NamedReads.named(mine, "sources", { query: "", behind: null, limit: 100 }),
   "Store.get of a transformation": (ids) =>

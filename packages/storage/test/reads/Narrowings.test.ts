@@ -8,9 +8,10 @@ import { stepOperation } from "../../src/bulk/BulkSteps.ts"
 import { eventBuckets } from "../../src/reads/EventTally.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
 import * as IgnoredEventReads from "../../src/reads/IgnoredEventReads.ts"
-import { eventFilterOf, ignoredFilterOf, requestFilterOf } from "../../src/reads/Narrowing.ts"
+import { eventFilterOf, ignoredFilterOf, requestFilterOf, runFilterOf } from "../../src/reads/Narrowing.ts"
 import * as RequestReads from "../../src/reads/RequestReads.ts"
 import { requestBuckets } from "../../src/reads/RequestTally.ts"
+import * as RunReads from "../../src/reads/RunReads.ts"
 import * as ControlPlane from "../controlPlane.ts"
 
 /*
@@ -18,6 +19,10 @@ import * as ControlPlane from "../controlPlane.ts"
  */
 
 const { createConnection, insertEvent, team } = ControlPlane
+
+/** The kinds of records that have counts and series beside their lists. */
+type Counted = Exclude<BulkOf, "workflow_runs">
+const countedKinds = ["requests", "events", "ignored_events"] as const satisfies ReadonlyArray<Counted>
 const from = new Date(Date.now() - 3_600_000).toISOString()
 
 /** Rows of all kinds: a value for each filter, and the ids that meet it. */
@@ -56,7 +61,7 @@ const world = Effect.gen(function* () {
   }
   const all = { events: made, requests, ignored_events: [...ignored] }
   const meets: {
-    readonly [of in BulkOf]: { readonly [name: string]: readonly [BulkNarrowing[string], ReadonlyArray<string>] }
+    readonly [of in Counted]: { readonly [name: string]: readonly [BulkNarrowing[string], ReadonlyArray<string>] }
   } = {
     events: {
       status: [
@@ -102,10 +107,46 @@ const world = Effect.gen(function* () {
   return { all, meets, first, operation }
 })
 
+/** Runs of two workflows: a value for each filter, and the ids that meet it. */
+const runWorld = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const sources = [(yield* createConnection()).source_id, (yield* createConnection()).source_id] as const
+  const workflows = [newId(prefixes.workflow, Date.now()), newId(prefixes.workflow, Date.now())] as const
+  const runs = [0, 1, 2].map(() => newId(prefixes.workflowRun, Date.now()))
+  const [first, second, third] = runs as [string, string, string]
+  for (const [n, id] of workflows.entries()) {
+    yield* sql`insert into workflows (id, team_id, name, source_id, version, status, steps, edges, definition_hash, created_at, updated_at)
+      values (${id}, ${team}, ${id}, ${sources[n]!}, 1, 'disabled', '[]', '[]', '', now(), now())`
+  }
+  for (const [n, id] of runs.entries()) {
+    const own = n === 0 ? 0 : 1
+    yield* sql`insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, outcome, steps_count,
+        error_code, error_step_id, label, created_at, updated_at)
+      values (${id}, ${team}, ${workflows[own]}, ${newId(prefixes.request, Date.now())}, ${sources[own]}, 1,
+        ${n === 2 ? "queued" : "failed"}, ${["failed", "cancelled", null][n]!}::text, 1,
+        ${["TIMEOUT", "RUN_CANCELLED", null][n]!}::text, ${["send", "wait", null][n]!}::text,
+        ${["order 1", "order 2", null][n]!}::text, now(), now())`
+  }
+  yield* sql`insert into workflow_steps (id, team_id, run_id, part, steps, previews, created_at)
+    values (${newId(prefixes.workflowPart, Date.now())}, ${team}, ${second}, 1, '[]', '[["needle"]]', now())`
+  const meets: { readonly [name: string]: readonly [BulkNarrowing[string], ReadonlyArray<string>] } = {
+    workflow_id: [[workflows[0]], [first]],
+    source_id: [[sources[1]], [second, third]],
+    status: [["queued"], [third]],
+    outcome: [["cancelled"], [second]],
+    error_code: [["TIMEOUT"], [first]],
+    error_step_id: [["wait"], [second]],
+    label: ["order 1", [first]],
+    label_prefix: ["order", [first, second]],
+    text: ["NEEDLE", [second]]
+  }
+  return { meets, runs }
+})
+
 const page = { key: "test", window: { from }, cursor: undefined, limit: 100 }
 const series = { from: Date.now() - 3_600_000, to: Date.now() + 60_000, step: 3_660_000 }
 
-const listed = Effect.fnUntraced(function* (of: BulkOf, narrowing: BulkNarrowing) {
+const listed = Effect.fnUntraced(function* (of: Counted, narrowing: BulkNarrowing) {
   if (of === "events") return (yield* EventReads.list(team, eventFilterOf(narrowing), page, { data: false })).models
   if (of === "requests") {
     const plain = { data: false, eventSummary: false }
@@ -114,7 +155,7 @@ const listed = Effect.fnUntraced(function* (of: BulkOf, narrowing: BulkNarrowing
   return (yield* IgnoredEventReads.list(team, ignoredFilterOf(narrowing), page)).models
 })
 
-const counted = Effect.fnUntraced(function* (of: BulkOf, narrowing: BulkNarrowing) {
+const counted = Effect.fnUntraced(function* (of: Counted, narrowing: BulkNarrowing) {
   const input = { from }
   if (of === "events") return (yield* EventReads.count(team, eventFilterOf(narrowing), input)).total
   if (of === "requests") return (yield* RequestReads.count(team, requestFilterOf(narrowing), input)).total
@@ -122,7 +163,7 @@ const counted = Effect.fnUntraced(function* (of: BulkOf, narrowing: BulkNarrowin
 })
 
 /** What a series of it adds up to; null: there is none of these. */
-const summed = Effect.fnUntraced(function* (of: BulkOf, narrowing: BulkNarrowing) {
+const summed = Effect.fnUntraced(function* (of: Counted, narrowing: BulkNarrowing) {
   if (of === "ignored_events") return null
   const buckets =
     of === "events"
@@ -134,7 +175,8 @@ const summed = Effect.fnUntraced(function* (of: BulkOf, narrowing: BulkNarrowing
 const types = {
   events: "event_bulk_retry",
   requests: "request_bulk_retry",
-  ignored_events: "ignored_event_bulk_retry"
+  ignored_events: "ignored_event_bulk_retry",
+  workflow_runs: "workflow_run_bulk_retry"
 } as const
 
 const planned = Effect.fnUntraced(function* (of: BulkOf, narrowing: BulkNarrowing) {
@@ -176,7 +218,7 @@ layer(ControlPlane.layer, { excludeTestServices: true, timeout: "60 seconds" })(
   it.effect("A filter selects the same rows in lists, counts, series and plans of bulk operations", () =>
     Effect.gen(function* () {
       const { all, first, meets, operation } = yield* world
-      for (const of of Object.keys(filtersOf) as ReadonlyArray<BulkOf>) {
+      for (const of of countedKinds) {
         const everything = [...all[of]].toSorted()
         expect((yield* listed(of, {})).map(({ id }) => id).toSorted()).toEqual(everything)
         for (const name of Object.keys(filtersOf[of])) {
@@ -203,6 +245,20 @@ layer(ControlPlane.layer, { excludeTestServices: true, timeout: "60 seconds" })(
           if (sum !== null) expect(sum, `series of ${of} by ${name}`).toBe(wanted.length)
         }
       }
+    })
+  )
+
+  it.effect("A filter of runs selects the same rows in the list and the plan of a bulk operation", () =>
+    Effect.gen(function* () {
+      const { meets, runs } = yield* runWorld
+      for (const name of Object.keys(filtersOf.workflow_runs)) {
+        const [value, ids] = meets[name] ?? expect.unreachable(name)
+        const narrowing = { [name]: value }
+        const list = yield* RunReads.activity(team, runFilterOf(narrowing), page)
+        expect(list.models.map(({ id }) => id).toSorted(), name).toEqual([...ids].toSorted())
+        expect((yield* planned("workflow_runs", narrowing)).toSorted(), `plan by ${name}`).toEqual([...ids].toSorted())
+      }
+      expect((yield* planned("workflow_runs", {})).toSorted()).toEqual(runs.toSorted())
     })
   )
 })

@@ -127,6 +127,8 @@ const tooMuch = (what: string): StepError => ({ code: "TEST_LIMIT_EXCEEDED", mes
 const cutOff = (state: RunState, error: StepError): ReadonlyArray<Occurrence> => [
   { type: "stopped", error },
   ...state.steps.flatMap((begun, step) =>
-    attemptsOf(begun).map((start): Occurrence => ({ type: "failed", step, ...start, error, random: 0 }))
+    attemptsOf(begun).map(({ attempt, iteration }): Occurrence => {
+      return { type: "failed", step, attempt, iteration, error, random: 0 }
+    })
   )
 ]

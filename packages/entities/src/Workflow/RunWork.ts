@@ -140,7 +140,9 @@ const arrivals = (work: Work, isGone: boolean, state: RunState, now: number): Re
   if (over !== null && isGone) {
     // A call that was under way cannot begin again: half of its input is gone.
     const lost = state.steps.flatMap((begun, step) =>
-      attemptsOf(begun).map((start): Occurrence => ({ type: "failed", step, ...start, error: over, random: 0 }))
+      attemptsOf(begun).map(({ attempt, iteration }): Occurrence => {
+        return { type: "failed", step, attempt, iteration, error: over, random: 0 }
+      })
     )
     return [...stopped, ...lost]
   }

@@ -82,30 +82,32 @@ layer(world, { excludeTestServices: true })("Retried step of a run", (it) => {
     })
   )
 
-  it.effect("A retried list step repeats only the calls of its failed elements, with their keys", () =>
-    Effect.gen(function* () {
-      const destination = yield* createDestination()
-      const config = { for_each: "{{trigger.body.lines}}", on_error: "continue" }
-      const workflow = yield* create(
-        [{ id: "each", kind: "destination", resource_id: destination.id, config }],
-        [from(null, "each")]
-      )
-      const answered = Effect.succeed<Outcome>({ kind: "succeeded", output: { status: 200 }, ports: ["out"] })
-      coming.push(answered, Effect.succeed(refused), answered, Effect.succeed(refused))
-      const before = sent.length
-      const run = yield* receive(workflow, { lines: [1, 2, 3, 4] })
-      yield* wake(workflow.id)
-      expect(yield* runOf(run)).toMatchObject({ status: "succeeded", outcome: "completed_with_errors" })
-      const keys = sent.slice(before).map(([, key]) => key)
-      expect(new Set(keys).size).toBe(4)
-      yield* retry(workflow.id, run, "each")
-      const ended = yield* Effect.repeat(Effect.andThen(wake(workflow.id), runOf(run)), {
-        until: ({ status }) => status !== "queued" && status !== "running"
+  it.effect.each([1, 4])(
+    "A retried list step repeats only the calls of its failed elements, with their keys: %s at once",
+    (concurrency) =>
+      Effect.gen(function* () {
+        const destination = yield* createDestination()
+        const config = { for_each: "{{trigger.body.lines}}", on_error: "continue", concurrency }
+        const workflow = yield* create(
+          [{ id: "each", kind: "destination", resource_id: destination.id, config }],
+          [from(null, "each")]
+        )
+        const answered = Effect.succeed<Outcome>({ kind: "succeeded", output: { status: 200 }, ports: ["out"] })
+        coming.push(answered, Effect.succeed(refused), answered, Effect.succeed(refused))
+        const before = sent.length
+        const run = yield* receive(workflow, { lines: [1, 2, 3, 4] })
+        yield* wake(workflow.id)
+        expect(yield* runOf(run)).toMatchObject({ status: "succeeded", outcome: "completed_with_errors" })
+        const keys = sent.slice(before).map(([, key]) => key)
+        expect(new Set(keys).size).toBe(4)
+        yield* retry(workflow.id, run, "each")
+        const ended = yield* Effect.repeat(Effect.andThen(wake(workflow.id), runOf(run)), {
+          until: ({ status }) => status !== "queued" && status !== "running"
+        })
+        expect(ended).toMatchObject({ status: "succeeded", outcome: "completed", attempts: 2, queued: false })
+        expect(sent.slice(before + 4).map(([, key]) => key)).toEqual([keys[1], keys[3]])
+        expect(yield* refusal(workflow.id, run, "each")).toMatchObject({ code: "STEP_NOT_RETRYABLE" })
       })
-      expect(ended).toMatchObject({ status: "succeeded", outcome: "completed", attempts: 2, queued: false })
-      expect(sent.slice(before + 4).map(([, key]) => key)).toEqual([keys[1], keys[3]])
-      expect(yield* refusal(workflow.id, run, "each")).toMatchObject({ code: "STEP_NOT_RETRYABLE" })
-    })
   )
 
   it.effect("Only one of several concurrent retries is queued, and a repeated one gets the same answer", () =>

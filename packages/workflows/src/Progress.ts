@@ -1,7 +1,15 @@
 import { readJson } from "@tidegate/json/JsonText"
 import type { Json } from "@tidegate/model/Rule"
 import { runToEnd } from "@tidegate/runtime/Resumable"
-import { type EdgeState, type ElementNote, queuedRun, type RunState, type StepState, untouched } from "./Run.ts"
+import {
+  type EdgeState,
+  type ElementNote,
+  type ElementUnderWay,
+  queuedRun,
+  type RunState,
+  type StepState,
+  untouched
+} from "./Run.ts"
 import { withoutAnswer } from "./StepAnswer.ts"
 import type { Resumable, StepAnswer } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"
@@ -38,6 +46,9 @@ export interface StoredIterations {
   /** The elements that have to be called again: they do not count as ended any more. */
   readonly open?: ReadonlyArray<number>
   readonly notes?: ReadonlyArray<ElementNote>
+  /** Of a list whose elements are called beside each other: those under way, and the number of elements up to the last that ended. */
+  readonly under?: ReadonlyArray<ElementUnderWay>
+  readonly length?: number
 }
 
 const { output: _output, ...notBegun } = untouched
@@ -73,7 +84,7 @@ const storedMember = (was: StepState, step: StepState, member: keyof StoredStep)
   if (member === "responseStatus") return statusOf(step)
   if (member === "error") return step.error === null ? null : withoutAnswer(step.error)
   if (member !== "iterations" || step.iterations === null) return step[member]
-  const { count, items, notes } = step.iterations
+  const { count, items, notes, under } = step.iterations
   const known = knownItems(was, step)
   const before = new Set(was.iterations?.notes)
   const forgotten = new Set(before.values().map(({ index }) => index))
@@ -89,7 +100,8 @@ const storedMember = (was: StepState, step: StepState, member: keyof StoredStep)
     count,
     completed,
     ...(open.length === 0 ? {} : { open }),
-    ...(added.length === 0 ? {} : { notes: added })
+    ...(added.length === 0 ? {} : { notes: added }),
+    ...(under === undefined ? {} : { under, length: items.length })
   }
 }
 
@@ -221,14 +233,14 @@ export function* folding(
 
 const foldedList = (
   { iterations: was }: StepState,
-  { count, notes = [], open = [] }: StoredIterations,
+  { count, notes = [], open = [], under }: StoredIterations,
   { after = was?.items.length ?? 0, filled = [], items: added = [] }: Output
 ): StepState["iterations"] => {
   const items: Array<Json | undefined> = [...(was?.items ?? []).slice(0, after), ...added]
   for (const [index, output] of filled) items[index] = output
   for (const index of open) items[index] = undefined
   const kept = (was?.notes ?? []).filter(({ index }) => !open.includes(index))
-  return { count, items, notes: [...kept, ...notes] }
+  return { count, items, notes: [...kept, ...notes], ...(under === undefined ? {} : { under }) }
 }
 
 /** The same as `folding`, in one go. */

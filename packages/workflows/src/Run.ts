@@ -41,6 +41,19 @@ export interface Iterations {
   readonly items: ReadonlyArray<Json | undefined>
   /** What is known of elements beside their outputs; one without a note succeeded with its first attempt. */
   readonly notes: ReadonlyArray<ElementNote>
+  /** The elements under way, in the order in which they began. Absent: they are called one after the other. */
+  readonly under?: ReadonlyArray<ElementUnderWay>
+}
+
+/** An element of a list whose elements are called beside each other. */
+export interface ElementUnderWay {
+  readonly index: number
+  /** Its attempts that have begun. */
+  readonly attempt: number
+  /** While it waits for another attempt (Unix ms). */
+  readonly until?: number
+  /** Why the last attempt failed, while it waits. */
+  readonly error?: NonNullable<ElementNote["error"]>
 }
 
 /** The end of an element that failed, had several attempts, or was called again by a retry of its step. */
@@ -188,6 +201,14 @@ export const elementOf = ({ iterations }: Pick<StepState, "iterations">): number
   return open < 0 ? iterations.items.length : open
 }
 
+/** The attempts of a step that have begun and have not ended. */
+export const attemptsOf = (step: StepState): ReadonlyArray<Pick<Start, "attempt" | "iteration">> => {
+  if (step.status !== "running" || step.wait !== null) return []
+  const under = step.iterations?.under
+  if (under === undefined) return [{ attempt: step.attempt, iteration: elementOf(step) }]
+  return under.flatMap(({ attempt, index, until }) => (until === undefined ? [{ attempt, iteration: index }] : []))
+}
+
 /** Whether a retry of the step has something to do: it failed, or elements of its list failed and were passed over. */
 export const isRetryable = ({ iterations, status }: StepState): boolean =>
   status === "failed" || (status === "succeeded" && iterations !== null && iterations.notes.some(hasFailed))
@@ -305,8 +326,7 @@ class Turn {
         return this.retry(occurrence.step)
       case "recovered":
         for (const [step, state] of this.steps.entries()) {
-          if (state.status !== "running" || state.wait !== null) continue
-          this.starts.push({ step, attempt: state.attempt, iteration: elementOf(state) })
+          for (const attempt of attemptsOf(state)) this.starts.push({ step, ...attempt })
         }
         return
       case "due":
@@ -327,12 +347,13 @@ class Turn {
               : { kind: "signal", until: occurrence.until, output: occurrence.output, ports: occurrence.portsLate }
         })
     }
-    if (occurrence.attempt !== step.attempt || occurrence.iteration !== elementOf(step)) return
+    const { attempt, iteration } = occurrence
+    if (!attemptsOf(step).some((begun) => begun.attempt === attempt && begun.iteration === iteration)) return
     const { warnings = step.warnings } = occurrence
     if (warnings.length + step.warnings.length > 0) this.set(occurrence.step, { warnings })
     if (occurrence.type === "succeeded") {
-      this.succeed(occurrence.step, occurrence.output, occurrence.ports, occurrence.size ?? 0)
-    } else this.fail(occurrence.step, occurrence.error, occurrence.random)
+      this.succeed(occurrence.step, iteration, occurrence.output, occurrence.ports, occurrence.size ?? 0)
+    } else this.fail(occurrence.step, iteration, occurrence.error, occurrence.random)
   }
 
   get hasConditions(): boolean {
@@ -381,8 +402,13 @@ class Turn {
     this.iterate(index)
   }
 
+  private isParallel(index: number): boolean {
+    return this.planned(index).concurrency > 1 && this.steps[index]!.iterations !== null
+  }
+
   /** Starts the next element of a list, or ends the step after the last one. */
   private iterate(index: number): void {
+    if (this.isParallel(index)) return this.fill(index)
     const { iterations } = this.steps[index]!
     const { count, items } = iterations!
     if (elementOf({ iterations })! < count) {
@@ -394,36 +420,107 @@ class Turn {
     this.succeeded(index, { items: items as ReadonlyArray<Json>, count }, ["out"])
   }
 
-  private succeed(index: number, output: Json, ports: ReadonlyArray<string>, given: number): void {
+  /**
+   * Starts as many elements of a list as may be under way, and ends the step after the last one. An element that waits for another
+   * attempt keeps its place. After a failure that ends the step nothing new begins, and the elements under way end.
+   */
+  private fill(index: number): void {
+    const { concurrency, onError } = this.planned(index)
+    const { held, stopped } = this.state
+    const hasFailedFinally = (): boolean =>
+      onError !== "continue" && this.steps[index]!.iterations!.notes.some(hasFailed)
+    if (stopped !== null || hasFailedFinally()) this.endWaiting(index, onError === "continue" ? null : undefined)
+    const { count, items, notes, under: before = [] } = this.steps[index]!.iterations!
+    const isCancelled = stopped !== null && stopped.step === null
+    const under = [...before]
+    if (!held && !isCancelled && !hasFailedFinally()) {
+      for (const [i, { attempt, index: at, until }] of under.entries()) {
+        if (until !== undefined && until <= this.now) under[i] = this.startElement(index, at, attempt + 1)
+      }
+      const isUnder = new Set(under.map((element) => element.index))
+      for (let at = 0; at < count && under.length < concurrency; at++) {
+        if (items[at] === undefined && !isUnder.has(at)) under.push(this.startElement(index, at, 1))
+      }
+    }
+    this.set(index, { attempt: 1, wait: null, iterations: { count, items, notes, under } })
+    if (under.some(({ until }) => until === undefined)) return
+    if (under.length > 0) {
+      const until = Math.min(...under.map((element) => element.until!))
+      return this.set(index, { wait: { kind: "retry", until } })
+    }
+    const { error, handled, size } = this.steps[index]!
+    const isWhole = elementOf({ iterations: { count, items, notes } })! >= count
+    if (held && !isWhole && !isCancelled && !hasFailedFinally()) {
+      return this.set(index, { wait: { kind: "hold", until: this.now } })
+    }
+    if (hasFailedFinally()) return this.failed(index, error!)
+    if (!isWhole) return this.failed(index, stopped!.error)
+    // The errors of earlier attempts belong to those attempts.
+    if (!handled) this.set(index, { error: null, size: size - answerSize(error) })
+    this.succeeded(index, { items: items as ReadonlyArray<Json>, count }, ["out"])
+  }
+
+  private startElement(step: number, index: number, attempt: number): ElementUnderWay {
+    this.starts.push({ step, attempt, iteration: index })
+    return { index, attempt }
+  }
+
+  /** The elements that wait for another attempt end with the error of the last one. */
+  private endWaiting(index: number, output: null | undefined): void {
+    for (const { error, index: at } of this.steps[index]!.iterations?.under ?? []) {
+      if (error === undefined) continue
+      if (output === null) this.set(index, { handled: true })
+      this.endElement(index, output, error, at)
+    }
+  }
+
+  private succeed(
+    index: number,
+    iteration: number | null,
+    output: Json,
+    ports: ReadonlyArray<string>,
+    given: number
+  ): void {
     const { error, handled, iterations, size: held } = this.steps[index]!
     const answer = answerSize(error)
     const outputs = held - answer + given
-    const size = handled ? outputs + answer : outputs
+    // Beside each other, elements that succeed do not end the errors of others.
+    const keepsError = handled || this.isParallel(index)
+    const size = keepsError ? outputs + answer : outputs
     const total = this.steps.reduce((sum, step) => sum + step.size, size - held)
     if (outputs > limits.valueLength || total > limits.runLength) {
       const [whose, most] =
         outputs > limits.valueLength ? ["the step's", limits.valueLength] : ["all steps'", limits.runLength]
       const message = `${whose} output is longer than ${most} characters`
-      return this.fail(index, { code: "OUTPUT_TOO_LARGE", message }, 0)
+      return this.fail(index, iteration, { code: "OUTPUT_TOO_LARGE", message }, 0)
     }
     // The error of an earlier attempt belongs to that attempt.
-    this.set(index, { size, ...(handled ? {} : { error: null }) })
+    this.set(index, { size, ...(keepsError ? {} : { error: null }) })
     if (iterations === null) return this.succeeded(index, output, ports)
-    this.endElement(index, output, null)
+    this.endElement(index, output, null, iteration)
     this.iterate(index)
   }
 
-  /** The end of the element that a list step is at. `output`: undefined when the step ends with it. */
-  private endElement(index: number, output: Json | undefined, failure: StepError | null): void {
-    const { attempt, iterations } = this.steps[index]!
+  /** The end of an element of a list. `output`: undefined when the step ends with it. `of`: its index; null: the one that it is at. */
+  private endElement(index: number, output: Json | undefined, failure: StepError | null, of: number | null): void {
+    const { attempt: last, iterations } = this.steps[index]!
     if (iterations === null) return
-    const at = elementOf({ iterations })!
-    const isPlain = failure === null && attempt === 1 && at === iterations.items.length
+    const at = of ?? elementOf({ iterations })!
+    const under = iterations.under?.filter((element) => element.index !== at)
+    const attempt = iterations.under?.find((element) => element.index === at)?.attempt ?? last
+    const isPlain = failure === null && attempt === 1 && at >= iterations.items.length
     const items = [...iterations.items]
+    // Elements before it that are still under way are open.
+    if (under !== undefined) while (items.length <= at) items.push(undefined)
     if (output !== undefined) items[at] = output
     const note: ElementNote = { index: at, attempts: attempt, error: failure === null ? null : shortened(failure) }
     this.set(index, {
-      iterations: { ...iterations, items, notes: isPlain ? iterations.notes : [...iterations.notes, note] }
+      iterations: {
+        ...iterations,
+        items,
+        notes: isPlain ? iterations.notes : [...iterations.notes, note],
+        ...(under === undefined ? {} : { under })
+      }
     })
   }
 
@@ -432,7 +529,27 @@ class Turn {
     this.leave(index)
   }
 
-  private fail(index: number, given: StepError, random: number): void {
+  /** A failed attempt of an element that is called beside others. The step keeps the error that ends it. */
+  private failElement(index: number, at: number, given: StepError, random: number): void {
+    const { onError, retry } = this.planned(index)
+    const { count, items, notes, under = [] } = this.steps[index]!.iterations!
+    const { attempt } = under.find((element) => element.index === at)!
+    const isEnding = onError !== "continue" && notes.some(hasFailed)
+    const error = isEnding ? given : this.err(index, given)
+    const wait = this.state.stopped === null && !isEnding ? retry.waitAfter(attempt, error, random) : null
+    if (wait !== null) {
+      const waits = { index: at, attempt, until: this.now + wait, error: shortened(error)! }
+      const others = under.map((element) => (element.index === at ? waits : element))
+      this.set(index, { iterations: { count, items, notes, under: others } })
+    } else if (onError === "continue") {
+      this.set(index, { handled: true })
+      this.endElement(index, null, error, at)
+    } else this.endElement(index, undefined, error, at)
+    this.fill(index)
+  }
+
+  private fail(index: number, iteration: number | null, given: StepError, random: number): void {
+    if (iteration !== null && this.isParallel(index)) return this.failElement(index, iteration, given, random)
     const { onError, retry } = this.planned(index)
     const { attempt, iterations } = this.steps[index]!
     const error = this.err(index, given)
@@ -440,10 +557,10 @@ class Turn {
     if (wait !== null) return this.set(index, { wait: { kind: "retry", until: this.now + wait } })
     if (iterations !== null && onError === "continue") {
       this.set(index, { handled: true })
-      this.endElement(index, null, error)
+      this.endElement(index, null, error, null)
       return this.iterate(index)
     }
-    this.endElement(index, undefined, error)
+    this.endElement(index, undefined, error, null)
     this.failed(index, error)
   }
 
@@ -492,7 +609,8 @@ class Turn {
     for (const [index, { error: last, status, wait }] of this.steps.entries()) {
       if (status !== "running" || wait === null) continue
       if (wait.kind === "retry" && last !== null) {
-        this.endElement(index, undefined, last)
+        if (this.isParallel(index)) this.endWaiting(index, undefined)
+        else this.endElement(index, undefined, last, null)
         this.failed(index, last)
       } else if (step === null || wait.kind === "hold") this.failed(index, error)
       else {
@@ -593,6 +711,7 @@ class Turn {
   }
 
   private start(step: number, attempt: number): void {
+    if (this.isParallel(step)) return this.fill(step)
     this.set(step, { attempt })
     this.starts.push({ step, attempt, iteration: elementOf(this.steps[step]!) })
   }

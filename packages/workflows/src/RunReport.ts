@@ -312,7 +312,7 @@ export class StepReports {
     const isUntold = notes.size === 0 && (state.handled || (state.status === "failed" && !this.#isCancelled))
     if (isUntold || room.left < count) return { count, completed, failed, elements: null }
     room.left -= count
-    const reached = completed + open.size
+    const { length: reached = completed + open.size, under } = state.iterations
     const [at = reached] = [...open].toSorted((left, right) => left - right)
     const isUnderWay = state.status === "running" && state.wait?.kind !== "hold"
     const failure = state.wait?.kind === "retry" ? state.error : null
@@ -323,7 +323,11 @@ export class StepReports {
     const elements = Array.from({ length: count }, (_, index): ElementExecution => {
       const note = notes.get(index)
       if (note !== undefined) return element(index, note.error === null ? "succeeded" : "failed", note)
-      if (isUnderWay && index === at) {
+      const begun = under?.find((other) => other.index === index)
+      if (isUnderWay && begun !== undefined) {
+        return element(index, "running", { attempts: begun.attempt, error: begun.error ?? null })
+      }
+      if (isUnderWay && under === undefined && index === at) {
         return element(index, "running", { attempts: state.attempt, error: lastError })
       }
       if (index < reached && !open.has(index)) return element(index, "succeeded", { attempts: 1, error: null })

@@ -49,7 +49,12 @@ export const commonSettings = {
   retry: Schema.optionalKey(Schema.NullOr(StepRetry)),
   on_error: Schema.optionalKey(Schema.Literals(onErrorValues)),
   /** A template for the list that the step runs for. */
-  for_each: Schema.optionalKey(Schema.String)
+  for_each: Schema.optionalKey(Schema.String),
+  concurrency: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 20 })).annotate({
+      description: "How many elements of `for_each` are called at once (default: 1, in order)"
+    })
+  )
 } as const
 
 /** A note for readers of the graph; every step may have one. */

@@ -57,6 +57,8 @@ export interface CompiledStep {
   readonly output: Schema.JsonObject | null
   readonly inputs: Mapping | null
   readonly forEach: Mapping | null
+  /** How many elements of its list are under way at once. */
+  readonly concurrency: number
   readonly onError: OnError
   readonly retry: RetryPolicy
   readonly timeoutMs: number
@@ -74,6 +76,7 @@ interface Common {
   readonly retry?: StepRetry | null
   readonly on_error?: OnError
   readonly for_each?: string
+  readonly concurrency?: number
 }
 
 /** Compiles a step of a valid graph. Faults go to `issues`; then the result must not be used. */
@@ -121,6 +124,7 @@ export function* compileStep(
     saved,
     inputs,
     forEach,
+    concurrency: common.concurrency ?? 1,
     onError: common.on_error ?? "fail",
     retry,
     timeoutMs: common.timeout_ms ?? defaultTimeoutMs,
@@ -216,7 +220,7 @@ class StepCompiler implements Compiler {
   }
 
   common(step: Step, kind: StepKind<unknown>, action: Action | null): Common {
-    const settings = kind.settings.filter((name) => !(action?.pure === true && name === "retry"))
+    const settings = kind.settings.filter((name) => !(action?.pure === true && withoutEffectWithin.has(name)))
     const fields = Object.fromEntries(settings.map((name) => [name, commonSettings[name]]))
     const written = Object.fromEntries(
       Object.entries(step.config).filter(([member]) => !Object.hasOwn(kind.config.fields, member))
@@ -233,6 +237,9 @@ class StepCompiler implements Compiler {
       return {}
     }
     const common = read.success as Common
+    if (common.concurrency !== undefined && common.for_each === undefined) {
+      this.issue("STEP_CONFIG_INVALID", "config.concurrency", "has no effect without for_each")
+    }
     if (common.on_error === "branch" && this.around.hasErrorEdge === false) {
       this.issue("STEP_CONFIG_INVALID", "config.on_error", "branch needs an edge from the step's error port")
     }
@@ -414,6 +421,9 @@ const matching =
     filter.failingTargets({ body: () => body, headers, path, query } as never).length === 0
 
 const withoutItem = contextRoots.filter((root) => root !== "item" && root !== "item_index")
+
+/** Settings that have no effect on a step that stays within the process. */
+const withoutEffectWithin: ReadonlySet<string> = new Set(["retry", "concurrency"])
 
 const never = (): boolean => false
 

@@ -31,6 +31,8 @@ export interface PlannedStep {
   /** Null: no inputs. */
   readonly inputs: Mapping | null
   readonly forEach: Mapping | null
+  /** How many elements of its list are under way at once. */
+  readonly concurrency: number
   readonly onError: OnError
   readonly retry: RetryPolicy
   readonly timeoutMs: number

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { type Part, partOf, stateOf } from "../src/Progress.ts"
-import { isRetryable, type Occurrence } from "../src/Run.ts"
+import { attemptsOf, isRetryable, type Occurrence } from "../src/Run.ts"
 import { StepReports } from "../src/RunReport.ts"
 import type { Workflow } from "../src/Workflow.ts"
 import { call, compiled, edge, facts } from "./Graphs.ts"
@@ -124,5 +124,135 @@ describe("Random lists", () => {
       expect([seed, output]).toEqual([seed, { items, count: items.length }])
       expect(size).toBe(items.reduce<number>((sum, item) => sum + (item === null ? 0 : 1), 0))
     }
+  })
+})
+
+interface Beside extends Given {
+  readonly concurrency: number
+}
+
+const besideOf = ({ concurrency, mode, retries }: Beside): Workflow => {
+  const name = `${mode} ${retries} ${concurrency}`
+  const known = workflows.get(name)
+  if (known !== undefined) return known
+  const retry = { interval: 1_000, count: retries }
+  const each = call("each", { for_each: "{{trigger.body}}", on_error: mode, retry, concurrency })
+  const made = compiled(
+    [each, call("last")],
+    [edge("", "each"), edge("each", "last", mode === "branch" ? { source_port: "error" } : {})]
+  )
+  workflows.set(name, made)
+  return made
+}
+
+describe("Random lists whose elements are called beside each other", () => {
+  it("Each element is called as often as one by one, at most so many are under way, and outputs keep the list's order", () => {
+    for (let seed = 0; seed < 5_000; seed++) {
+      const roll = dice(seed)
+      const given: Beside = {
+        mode: (["fail", "continue", "branch"] as const)[seed % 3]!,
+        failures: Array.from({ length: Math.floor(roll() * 7) }, () => (roll() < 0.7 ? 0 : 1 + Math.floor(roll() * 4))),
+        retries: Math.floor(roll() * 3),
+        beginnings: 1 + Math.floor(roll() * 4),
+        concurrency: 2 + Math.floor(roll() * 3)
+      }
+      const { beginnings, concurrency, failures, mode } = given
+      const failed = failures.map(() => 0)
+      const play = new Stored(
+        besideOf(given),
+        facts(failures.map((_, i) => i)),
+        ({ start: { iteration } }) => {
+          if (iteration === null) return done(iteration)
+          return failed[iteration]!++ < failures[iteration]! ? fails() : done(iteration)
+        },
+        roll
+      )
+      const each = () => play.at("each")
+      /** What is not as it has to be: one comparison for each list, because thousands of them take long. */
+      const faults: Array<string> = []
+      const fault = (isFault: boolean, name: string): void => void (isFault && faults.push(name))
+      const isEnding = (): boolean =>
+        mode !== "continue" && (each().iterations?.notes.some(({ error }) => error !== null) ?? false)
+      let since = 0
+      let ended: number | null = null
+      const check = (): void => {
+        const { iterations } = each()
+        fault((iterations?.under?.length ?? 0) > concurrency, "more are under way")
+        if (!isEnding()) return
+        const begun = play.begun.filter((one) => one.startsWith("each")).length
+        fault((ended ??= begun) < begun, "something began after the failure")
+      }
+      const run = (): void => {
+        since = play.effects.length
+        ended = null
+        play.tell({ type: "begun" })
+        do {
+          check()
+          if (each().status !== "running") break
+          // The process ends with calls under way: the next one begins them again, and nothing else.
+          if (roll() < 0.2) {
+            const { iterations } = each()
+            const under = attemptsOf(each()).map(({ attempt, iteration }) => `each[${iteration}]/${attempt}`)
+            const before = play.begun.length
+            play.tell({ type: "recovered" })
+            const again = play.begun.splice(before)
+            fault(iterations !== null && again.join() !== under.join(), "other calls began again")
+          }
+          if (roll() < 0.1) play.tell({ type: "held" }).tell({ type: "released" })
+          // Attempts that are due may begin although others are under way.
+          if (roll() < 0.2) play.now += 1_000
+        } while (play.step())
+        play.finish()
+        const calls = play.effects.slice(since).map(({ start }) => `${start.step} ${start.iteration}/${start.attempt}`)
+        fault(new Set(calls).size < calls.length, "a call was made twice")
+      }
+      run()
+      for (let n = 1; n < beginnings && isRetryable(each()); n++) {
+        play.tell({ type: "retried", step: 0 })
+        run()
+      }
+      const { error, output, ports, status } = each()
+      const elements = play.iterations.elements!
+      for (const [i, one] of elements.entries()) {
+        fault(one.status === "succeeded" && failed[i] !== failures[i]! + 1, `${i} was not called until it succeeded`)
+        fault(one.status === "failed" && (failed[i] === 0 || failed[i]! > failures[i]!), `${i} has not failed`)
+        fault(one.status === "running" || one.status === "pending", `${i} has no end`)
+        fault(one.status === "skipped" && mode === "continue", `${i} was skipped`)
+      }
+      const isWhole = elements.every((one) => one.status === "succeeded")
+      fault(status !== (isWhole || mode === "continue" ? "succeeded" : "failed"), `the step has ${status}`)
+      if (mode === "continue") {
+        // How often each element is called does not depend on the others, so it is as one by one.
+        const ends = elements.map((one) => `${one.status} ${one.attempt_count}`)
+        fault(ends.join() !== oracle(given).ends.join(), `${ends.join()} differs from one by one`)
+      }
+      const items = elements.map((one, i) => (one.status === "succeeded" ? i : null))
+      const expected = status === "failed" ? null : { items, count: items.length }
+      fault(JSON.stringify(output) !== JSON.stringify(expected), "the outputs are others")
+      if (status === "failed") {
+        fault(
+          error?.code !== "BAD_RESPONSE" || ports.join() !== (mode === "branch" ? "error" : ""),
+          "it ends otherwise"
+        )
+      }
+      expect([seed, faults]).toEqual([seed, []])
+    }
+  })
+
+  it("Without a bound, or with 1, nothing of a list is stored in another way than before", () => {
+    const given = { mode: "continue", failures: [0, 1, 0], retries: 1, beginnings: 1 } as const
+    const plain = played(given, () => 0.5)
+    const bound = new Stored(
+      besideOf({ ...given, concurrency: 1 }),
+      plain.facts,
+      (
+        (left) =>
+        ({ start: { iteration } }) =>
+          iteration !== null && left[iteration]!-- > 0 ? fails() : done(iteration)
+      )([...given.failures] as Array<number>)
+    )
+    bound.run()
+    expect(bound.parts).toEqual(plain.parts)
+    expect(JSON.stringify(plain.parts)).not.toMatch(/"under"|"length"/)
   })
 })

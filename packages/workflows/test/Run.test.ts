@@ -470,6 +470,42 @@ describe("List step", () => {
     expect(play.begun).toEqual(["each/1", "each[0]/1", "each[0]/2", "each[1]/1", "each[1]/2", "next/1"])
   })
 
+  it("A list step with several items at once starts no other while the run is held, or after its workflow is disabled", () => {
+    const begun = () => {
+      const play = new Play(each({ concurrency: 2 }), lines(5, 6, 7)).tell({ type: "begun" })
+      play.step()
+      expect(play.begun).toEqual(["each/1", "each[0]/1", "each[1]/1"])
+      return play
+    }
+    const held = begun().tell({ type: "held" })
+    while (held.step());
+    expect(held.begun).toHaveLength(3)
+    expect(held.at("each").wait?.kind).toBe("hold")
+    held.tell({ type: "released" }).finish()
+    expect(held.begun.slice(3)).toEqual(["each[2]/1", "next/1"])
+    const disabled = begun().tell({ type: "stopped", error: { code: "WORKFLOW_DISABLED", message: "off" } })
+    while (disabled.step());
+    expect(disabled.begun).toHaveLength(3)
+    expect(disabled.at("each")).toMatchObject({ status: "failed", error: { code: "WORKFLOW_DISABLED" } })
+    expect(disabled.at("each").iterations?.items).toHaveLength(2)
+    expect(disabled.state.outcome).toBe("cancelled")
+  })
+
+  it("When a list step with several items at once fails, an item that waits for another attempt ends with its error", () => {
+    const workflow = each({ concurrency: 3, retry: { interval: 1_000, count: 1, response_status_codes: [">=500"] } })
+    const play = new Play(workflow, lines(5, 6, 7), ({ start }) =>
+      [() => fails("LATE", 503), () => fails("FINAL", 400), () => done("fine")][start.iteration!]!()
+    ).run()
+    expect(play.begun).toEqual(["each/1", "each[0]/1", "each[1]/1", "each[2]/1"])
+    const { error, iterations, status } = play.at("each")
+    expect([status, error?.code, play.state.outcome]).toEqual(["failed", "FINAL", "failed"])
+    expect(iterations?.notes.map((note) => [note.index, note.error?.code])).toEqual([
+      [1, "FINAL"],
+      [0, "LATE"]
+    ])
+    expect(iterations?.items[2]).toBe("fine")
+  })
+
   it("A list step accepts the result of each item once, and no result for another item", () => {
     const play = new Play(each(), lines(5, 6)).tell({ type: "begun" })
     play.step()

@@ -192,6 +192,27 @@ describe("Errors of a graph", () => {
       "config.retry"
     ],
     [
+      "more elements at once than may be",
+      alone(send("step", { for_each: "{{trigger.body}}", concurrency: 21 })),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.concurrency"
+    ],
+    [
+      "elements at once without a list",
+      alone(send("step", { concurrency: 2 })),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.concurrency"
+    ],
+    [
+      "elements at once of a step that stays within the process",
+      alone(echo("step", null, { for_each: "{{trigger.body}}", concurrency: 2 })),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.concurrency"
+    ],
+    [
       "too many retries",
       alone(send("step", { retry: { interval: 1_000, count: 11 } })),
       "RETRY_INVALID",

@@ -4,7 +4,7 @@ import type { RunTransition } from "@tidegate/storage/workflows/RunJournal"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { advance } from "@tidegate/workflows/Advance"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
-import { elementOf, type Facts, type Occurrence, type RunState, type Wait } from "@tidegate/workflows/Run"
+import { attemptsOf, type Facts, type Occurrence, type RunState, type Wait } from "@tidegate/workflows/Run"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { secretTextsOf, transitionOf } from "./RunRecord.ts"
@@ -126,8 +126,9 @@ const tooMuch = (what: string): StepError => ({ code: "TEST_LIMIT_EXCEEDED", mes
 /** Ends the steps that are under way, and begins no other. */
 const cutOff = (state: RunState, error: StepError): ReadonlyArray<Occurrence> => [
   { type: "stopped", error },
-  ...state.steps.flatMap(({ attempt, iterations, status, wait }, step): ReadonlyArray<Occurrence> => {
-    if (status !== "running" || wait !== null) return []
-    return [{ type: "failed", step, attempt, iteration: elementOf({ iterations }), error, random: 0 }]
-  })
+  ...state.steps.flatMap((begun, step) =>
+    attemptsOf(begun).map(({ attempt, iteration }): Occurrence => {
+      return { type: "failed", step, attempt, iteration, error, random: 0 }
+    })
+  )
 ]

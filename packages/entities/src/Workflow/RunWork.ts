@@ -7,7 +7,7 @@ import { type Moved, RunJournal } from "@tidegate/storage/workflows/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/workflows/Runs"
 import { advance } from "@tidegate/workflows/Advance"
 import { type Effect as StepEffect, occurred } from "@tidegate/workflows/Inputs"
-import { elementOf, type Occurrence, type RunState, type StepState } from "@tidegate/workflows/Run"
+import { attemptsOf, type Occurrence, type RunState, type StepState } from "@tidegate/workflows/Run"
 import { type LabelTemplate, labelling } from "@tidegate/workflows/RunLabel"
 import type { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
@@ -139,10 +139,11 @@ const arrivals = (work: Work, isGone: boolean, state: RunState, now: number): Re
   if (state.status === "queued") return over === null ? [...released, { type: "begun" }] : stopped
   if (over !== null && isGone) {
     // A call that was under way cannot begin again: half of its input is gone.
-    const lost = state.steps.flatMap(({ attempt, iterations, status, wait }, step): ReadonlyArray<Occurrence> => {
-      if (status !== "running" || wait !== null) return []
-      return [{ type: "failed", step, attempt, iteration: elementOf({ iterations }), error: over, random: 0 }]
-    })
+    const lost = state.steps.flatMap((begun, step) =>
+      attemptsOf(begun).map(({ attempt, iteration }): Occurrence => {
+        return { type: "failed", step, attempt, iteration, error: over, random: 0 }
+      })
+    )
     return [...stopped, ...lost]
   }
   const due = state.steps.flatMap(({ wait }, step): ReadonlyArray<Occurrence> =>

@@ -1,0 +1,128 @@
+import { randomUUID } from "node:crypto"
+import { Duration, Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { WorkflowEntity } from "@tidegate/entities/Workflow/WorkflowProtocol"
+import { prefixes } from "@tidegate/model/Ids"
+import { stepPatchBody } from "@tidegate/resources/StepChange"
+import { workflow } from "@tidegate/resources/Workflow"
+import { draftBody, draftCheckBody, maxChecked, publishBody, restoreBody } from "@tidegate/resources/WorkflowDraftInput"
+import * as VersionReads from "@tidegate/storage/reads/VersionReads"
+import { deleteDraft, getDraft, putDraft } from "@tidegate/storage/workflows/Drafts"
+import { idOfCall } from "../CallIds.ts"
+import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import * as Lists from "../contract/Lists.ts"
+import {
+  asked,
+  askOwner,
+  type ById,
+  carriedThrough,
+  ownersOf,
+  reader,
+  type Stores,
+  type WithBody
+} from "../handlers/Calls.ts"
+import { readJsonObject, readJsonObjectIfAny } from "../handlers/JsonBody.ts"
+import { answeringInParts, listing } from "../handlers/Listing.ts"
+import { pageOf } from "../handlers/ListInput.ts"
+
+/** Longer than a check, which may take a minute. */
+const deadline = Duration.seconds(75)
+
+const { largestBody, maxValues } = workflow
+
+const numberOf = (version: string | undefined): number | null => (version === undefined ? null : Number(version))
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "workflowChanges",
+  Effect.fnUntraced(function* (handlers) {
+    const reading = yield* reader
+    const stores = yield* Effect.context<Stores>()
+    const { owner } = ownersOf(prefixes.workflow, "workflow", yield* WorkflowEntity.client)
+    const team = Effect.map(CurrentTeam, ({ id }) => id)
+    const commanded = Effect.map(asked, (by) => ({ ...by, command: randomUUID() }))
+
+    return handlers
+      .handle(
+        "versions",
+        listing(({ params, query }) =>
+          Effect.gen(function* () {
+            const team_id = yield* team
+            const page = yield* pageOf(Lists.workflowVersions, query, { team: team_id, workflow: params.id })
+            return yield* reading(VersionReads.list(team_id, params.id, page))
+          })
+        )
+      )
+      .handle(
+        "version",
+        answeringInParts(({ params }) =>
+          Effect.flatMap(team, (team_id) => reading(VersionReads.get(team_id, params.id, Number(params.version))))
+        )
+      )
+      .handle(
+        "compare",
+        answeringInParts(({ params, query }) =>
+          Effect.flatMap(team, (team_id) =>
+            reading(VersionReads.comparison(team_id, params.id, Number(params.version), numberOf(query.with)))
+          )
+        )
+      )
+      .handleRaw("restore", ({ params, request }) =>
+        Effect.gen(function* () {
+          const given = yield* Effect.fromResult(restoreBody.judge(yield* readJsonObjectIfAny(request)))
+          const team_id = yield* team
+          const old = yield* reading(VersionReads.definitionOf(team_id, params.id, Number(params.version)))
+          const to = yield* owner(params.id)
+          return yield* askOwner(to.Update({ ...(yield* commanded), input: { ...old, ...given } as never }))
+        })
+      )
+      .handleRaw("patchStep", ({ params, request }) =>
+        Effect.gen(function* () {
+          const written = yield* readJsonObject(request, largestBody, maxValues)
+          const patch = yield* Effect.fromResult(stepPatchBody.judge(written))
+          const input = { patch, version: patch.version ?? null }
+          const to = yield* owner(params.id)
+          return yield* askOwner(to.ChangeStep({ ...(yield* commanded), step_id: params.stepId, input }))
+        })
+      )
+      .handle("deleteStep", ({ params, query }) =>
+        Effect.gen(function* () {
+          const input = { patch: null, version: numberOf(query.version) }
+          const to = yield* owner(params.id)
+          return yield* askOwner(to.ChangeStep({ ...(yield* commanded), step_id: params.stepId, input }))
+        })
+      )
+      .handle(
+        "draft",
+        answeringInParts(({ params }) => Effect.flatMap(team, (team_id) => reading(getDraft(team_id, params.id))))
+      )
+      .handleRaw("putDraft", ({ params, request }: ById & WithBody) =>
+        Effect.gen(function* () {
+          const written = yield* readJsonObject(request, largestBody, maxValues)
+          const input = yield* Effect.fromResult(draftBody.judge(written))
+          const { by, team_id } = yield* asked
+          return yield* carriedThrough(Effect.provideContext(putDraft(team_id, params.id, input, by), stores))
+        })
+      )
+      .handle("deleteDraft", ({ params }) =>
+        Effect.flatMap(team, (team_id) => reading(deleteDraft(team_id, params.id)))
+      )
+      .handleRaw("publishDraft", ({ params, request }) =>
+        Effect.gen(function* () {
+          const given = yield* Effect.fromResult(publishBody.judge(yield* readJsonObjectIfAny(request)))
+          const to = yield* owner(params.id)
+          return yield* askOwner(to.PublishDraft({ ...(yield* commanded), version: given.version ?? null }))
+        })
+      )
+      .handleRaw("checkDraft", ({ params, request }) =>
+        Effect.gen(function* () {
+          const given = yield* Effect.fromResult(draftCheckBody.judge(yield* readJsonObjectIfAny(request)))
+          const run_id = yield* idOfCall(prefixes.workflowRun)
+          const to = yield* owner(params.id)
+          const checking = to.CheckDraft({ team_id: yield* team, run_id, limit: given.limit ?? maxChecked })
+          return yield* askOwner(checking, deadline)
+        })
+      )
+  })
+)

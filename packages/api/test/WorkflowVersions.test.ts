@@ -181,7 +181,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("Workflow ve
       })
       expect((yield* call("GET", `${path}/versions/2/compare?with=2`, { key })).body).toMatchObject({ settings: [] })
       expect((yield* call("GET", `${path}/versions/3`, { key })).status).toBe(404)
-      expect((yield* call("GET", `${path}/versions/x`, { key })).status).toBe(400)
+      expect((yield* call("GET", `${path}/versions/x`, { key })).status).toBe(404)
       const back = yield* call("POST", `${path}/versions/1/restore`, { key, body: { version: 2 } })
       expect(back).toMatchObject({ status: 200, body: { version: 3, description: "two", steps: made.steps } })
       const late = yield* call("POST", `${path}/versions/2/restore`, { key, body: { version: 2 } })

@@ -1,7 +1,7 @@
 import { Result, Schema } from "effect"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { isObject } from "./Input.ts"
-import { optional, setting } from "./Members.ts"
+import { nameUpTo, optional, setting } from "./Members.ts"
 import { bodyOf, type Situation } from "./Resource.ts"
 import { workflow, type WorkflowFields } from "./Workflow.ts"
 
@@ -15,11 +15,14 @@ const version = optional(
 )
 
 /** The check of the definition says what is wrong with a step. */
-const Members = Schema.Record(Schema.String, Schema.Json).annotate({ message: "must be an object" })
+const Members = Schema.Record(
+  Schema.String,
+  Schema.Json.annotate({ description: "As in the step of a workflow" })
+).annotate({ message: "must be an object" })
 
 export const stepPatchBody = bodyOf(
   Schema.Struct({
-    name: optional(Schema.String.annotate({ message: "must be a string" })),
+    name: optional(nameUpTo(155)),
     resource_id: setting(Schema.String),
     action: setting(Members),
     invocation_inputs: setting(Members),

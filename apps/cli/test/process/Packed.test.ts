@@ -68,4 +68,9 @@ it("Packed tarball installs without a registry and runs as npx tidegate", async 
   expect(exported.said).toContain(`name: ${source.name}`)
   await writeFile(join(folder, "all.yaml"), exported.said)
   expect((await npx("import", "all.yaml", "--plan")).code).toBe(0)
+
+  // A module of the user's own is loaded by the packed program.
+  await writeFile(join(folder, "flow.mjs"), 'export default { name: "a packed flow", source_id: null, triggers: {} }\n')
+  const planned = await npx("workflows", "push", "flow.mjs", "--dry-run")
+  expect(planned).toMatchObject({ code: 6, said: expect.stringContaining("+ workflow a packed flow") })
 })

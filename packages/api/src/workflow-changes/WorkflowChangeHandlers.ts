@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto"
 import { Duration, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WorkflowEntity } from "@tidegate/entities/Workflow/WorkflowProtocol"
+import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import { stepPatchBody } from "@tidegate/resources/StepChange"
 import { workflow } from "@tidegate/resources/Workflow"
@@ -31,6 +32,10 @@ const deadline = Duration.seconds(75)
 
 const { largestBody, maxValues } = workflow
 
+/** A text that is no number of a version is not found, as an id that nobody has. */
+const versionOf = (text: string): Effect.Effect<number, GatewayError> =>
+  /^[1-9][0-9]{0,8}$/.test(text) ? Effect.succeed(Number(text)) : Effect.fail(notFound("workflow_version", text))
+
 const numberOf = (version: string | undefined): number | null => (version === undefined ? null : Number(version))
 
 export const layer = HttpApiBuilder.group(
@@ -57,22 +62,27 @@ export const layer = HttpApiBuilder.group(
       .handle(
         "version",
         answeringInParts(({ params }) =>
-          Effect.flatMap(team, (team_id) => reading(VersionReads.get(team_id, params.id, Number(params.version))))
+          Effect.gen(function* () {
+            const version = yield* versionOf(params.version)
+            return yield* reading(VersionReads.get(yield* team, params.id, version))
+          })
         )
       )
       .handle(
         "compare",
         answeringInParts(({ params, query }) =>
-          Effect.flatMap(team, (team_id) =>
-            reading(VersionReads.comparison(team_id, params.id, Number(params.version), numberOf(query.with)))
-          )
+          Effect.gen(function* () {
+            const version = yield* versionOf(params.version)
+            return yield* reading(VersionReads.comparison(yield* team, params.id, version, numberOf(query.with)))
+          })
         )
       )
       .handleRaw("restore", ({ params, request }) =>
         Effect.gen(function* () {
           const given = yield* Effect.fromResult(restoreBody.judge(yield* readJsonObjectIfAny(request)))
           const team_id = yield* team
-          const old = yield* reading(VersionReads.definitionOf(team_id, params.id, Number(params.version)))
+          const version = yield* versionOf(params.version)
+          const old = yield* reading(VersionReads.definitionOf(team_id, params.id, version))
           const to = yield* owner(params.id)
           return yield* askOwner(to.Update({ ...(yield* commanded), input: { ...old, ...given } as never }))
         })

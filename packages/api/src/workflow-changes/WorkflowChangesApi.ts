@@ -31,7 +31,7 @@ const Version = Schema.String.check(
 
 const versionPath = {
   ...workflowPath,
-  version: Version.annotate({ description: "The number of the version", examples: ["1"] })
+  version: Parameters.Id.annotate({ description: "The number of the version", examples: ["1"] })
 }
 
 const stepPath = {

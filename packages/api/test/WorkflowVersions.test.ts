@@ -153,7 +153,10 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("Workflow ve
       const made = yield* createWorkflow([trim("tidy", "{{trigger.body.name}}"), ...steps], chain)
       const path = `/workflows/${made.id}`
       const changed = [trim("tidy", "{{trigger.body.title}}"), trim("last", "x")]
-      const edges = [from(null, "tidy"), from("tidy", "last")].map((edge, at) => ({ id: `e_0${at}`, ...edge }))
+      const edges = [
+        { id: "e_00", ...from(null, "tidy") },
+        { id: "e_01", ...from("tidy", "last") }
+      ]
       yield* call("PATCH", path, { key, body: { steps: changed, edges, description: "two" } })
       const first = (yield* call("GET", `${path}/versions?limit=1`, { key })).body
       expect(first).toMatchObject({ count: 1, has_more: true, models: [{ version: 2, is_current: true }] })
@@ -263,6 +266,26 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("Workflow ve
       yield* call("PUT", `${path}/draft`, { key, body: { steps } })
       expect((yield* call("DELETE", `${path}/draft`, { key })).body).toEqual({ id: made.id, deleted: true })
       expect((yield* call("GET", `${path}/draft`, { key })).status).toBe(404)
+    })
+  )
+
+  it.effect("A workflow is copied as a draft with its definition, triggers and run label", () =>
+    Effect.gen(function* () {
+      const { token: key } = yield* somebody
+      const fields = { run_label: "order {{trigger.body.id}}", triggers: { schedule: [{ cron: "0 9 * * *" }] } }
+      const made = yield* createWorkflow(steps, edges, fields)
+      const name = unique("copy")
+      const copied = yield* call("POST", `/workflows/${made.id}/clone`, { key, body: { name } })
+      const { edges: e, run_label, source_id, steps: s, triggers } = made
+      expect(copied).toMatchObject({
+        status: 200,
+        body: { name, status: "draft", version: 1, steps: s, edges: e, source_id, run_label, triggers }
+      })
+      expect(copied.body.id).not.toBe(made.id)
+      const again = yield* call("POST", `/workflows/${made.id}/clone`, { key, body: { name } })
+      expect(again).toMatchObject({ status: 409, body: { code: "RESOURCE_ALREADY_EXISTS" } })
+      const body = { name: unique("copy"), source_id: null }
+      expect((yield* call("POST", `/workflows/${made.id}/clone`, { key, body })).body.source_id).toBeNull()
     })
   )
 })

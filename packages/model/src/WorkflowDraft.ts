@@ -22,7 +22,7 @@ export const WorkflowDraft = Schema.Struct({
     description: "After a write: references to names that a step's output does not have. Absent if there are none"
   })
 }).annotate({ identifier: "WorkflowDraft" })
-export interface WorkflowDraft extends Schema.Schema.Type<typeof WorkflowDraft> {}
+export type WorkflowDraft = typeof WorkflowDraft.Type
 
 const Outcome = Schema.Struct({
   status: RunStatus,
@@ -55,4 +55,4 @@ export const WorkflowDraftCheck = Schema.Struct({
     })
   )
 }).annotate({ identifier: "WorkflowDraftCheck" })
-export interface WorkflowDraftCheck extends Schema.Schema.Type<typeof WorkflowDraftCheck> {}
+export type WorkflowDraftCheck = typeof WorkflowDraftCheck.Type

@@ -20,14 +20,14 @@ export const WorkflowVersion = Schema.Struct({
   created_by_user_id: textOrNull.annotate({ description: "Null: it was made with an API key" }),
   created_at: Timestamp
 }).annotate({ identifier: "WorkflowVersion" })
-export interface WorkflowVersion extends Schema.Schema.Type<typeof WorkflowVersion> {}
+export type WorkflowVersion = typeof WorkflowVersion.Type
 
 export const WorkflowVersionDetail = Schema.Struct({
   ...WorkflowVersion.fields,
   steps: Schema.Array(Schema.Json),
   edges: Schema.Array(Schema.Json)
 }).annotate({ identifier: "WorkflowVersionDetail" })
-export interface WorkflowVersionDetail extends Schema.Schema.Type<typeof WorkflowVersionDetail> {}
+export type WorkflowVersionDetail = typeof WorkflowVersionDetail.Type
 
 const ChangedMember = Schema.Struct({
   name: Schema.String,
@@ -47,7 +47,7 @@ export const DefinitionChanges = Schema.Struct({
   edges: Changes,
   settings: Schema.Array(ChangedMember)
 })
-export interface DefinitionChanges extends Schema.Schema.Type<typeof DefinitionChanges> {}
+export type DefinitionChanges = typeof DefinitionChanges.Type
 
 export const WorkflowComparison = Schema.Struct({
   workflow_id: Schema.String,
@@ -55,4 +55,4 @@ export const WorkflowComparison = Schema.Struct({
   to_version: Schema.Int,
   ...DefinitionChanges.fields
 }).annotate({ identifier: "WorkflowComparison" })
-export interface WorkflowComparison extends Schema.Schema.Type<typeof WorkflowComparison> {}
+export type WorkflowComparison = typeof WorkflowComparison.Type

@@ -64,8 +64,6 @@ export const changeStep =
       )
     }
     const { version: _, ...members } = patch
-    const steps = stored.steps.map((step) =>
-      idOf(step) === stepId ? { ...(step as Schema.JsonObject), ...(members as Schema.JsonObject) } : step
-    )
+    const steps = stored.steps.map((step) => (idOf(step) === stepId ? Object.assign({}, step, members) : step))
     return workflow.change({ steps }, situation)(stored)
   }

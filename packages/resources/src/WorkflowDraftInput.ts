@@ -1,9 +1,9 @@
 import { Schema } from "effect"
-import { optional } from "./Members.ts"
+import { Id, Name, optional } from "./Members.ts"
 import { bodyOf } from "./Resource.ts"
 import { workflow } from "./Workflow.ts"
 
-/** The bodies of calls about versions and drafts of a workflow. */
+/** The bodies of calls about versions, drafts and copies of a workflow. */
 
 const { fields } = workflow.patch.message
 
@@ -24,6 +24,15 @@ export const draftBody = bodyOf(
 export type DraftWrite = typeof draftBody.message.Type
 
 export const draftExample = { steps: workflow.example.body.steps, edges: workflow.example.body.edges }
+
+export const cloneBody = bodyOf(
+  Schema.Struct({
+    name: Name,
+    source_id: optional(
+      Schema.NullOr(Id).annotate({ description: "The source of the copy (default: that of the workflow)" })
+    )
+  }).annotate({ identifier: "WorkflowClone" })
+)
 
 export const publishBody = bodyOf(
   Schema.Struct({

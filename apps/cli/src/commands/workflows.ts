@@ -50,7 +50,7 @@ const resolved = Effect.fnUntraced(function* (written: Written) {
           })
         }
       : {})
-  } as Written
+  }
 })
 
 /** The stored workflow of that name; null if there is none. */
@@ -96,7 +96,7 @@ const push = Command.make(
     let differs = false
     for (const workflow of written) {
       const stored = yield* storedOf(workflow.name)
-      const changes = differenceOf(stored as Members | null, workflow)
+      const changes = differenceOf(stored, workflow)
       const isNew = stored === null
       differs ||= isNew || changes.length > 0
       if (!isJson && (isNew || changes.length > 0)) {
@@ -120,7 +120,7 @@ const push = Command.make(
       yield* Console.log(plain(`${saved.id} ${saved.name}: version ${saved.version}${isSame ? ", as it was" : ""}`))
     }
     if (dryRun && differs) {
-      return yield* new CliFailure({ code: "differs", message: "the gateway differs from the files" })
+      yield* new CliFailure({ code: "differs", message: "the gateway differs from the files" })
     }
   })
 ).pipe(
@@ -162,7 +162,7 @@ const test = Command.make(
   },
   Effect.fn(function* ({ body, draft, request, trigger, workflow }) {
     if ([body, request, trigger].filter(Option.isSome).length > 1) {
-      return yield* usage("only one of --trigger, --body and --request can be given")
+      yield* usage("only one of --trigger, --body and --request can be given")
     }
     const given = {
       ...(Option.isSome(trigger) ? { trigger: yield* readJsonc(trigger.value) } : {}),
@@ -192,7 +192,7 @@ const test = Command.make(
     }
     if (answer.status !== "succeeded") {
       const { error_code, error_message } = answer
-      return yield* new CliFailure({
+      yield* new CliFailure({
         code: "failed",
         message: plain(`${error_code ?? answer.status}: ${error_message ?? ""}`)
       })

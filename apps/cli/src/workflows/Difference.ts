@@ -66,8 +66,10 @@ const stepsOf = (stored: Members, written: Written): ReadonlyArray<Difference> =
   ]
 }
 
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "?")
+
 const edgeName = (edge: Members): string =>
-  `edge ${String(edge["source_step_id"] ?? "trigger")} -> ${String(edge["target_step_id"])}`
+  `edge ${textOf(edge["source_step_id"] ?? "trigger")} -> ${textOf(edge["target_step_id"])}`
 
 const leads = (edge: Members, like: Members): boolean =>
   (edge["source_step_id"] ?? null) === (like["source_step_id"] ?? null) &&

@@ -5,10 +5,18 @@ import { WorkflowEntity } from "@tidegate/entities/Workflow/WorkflowProtocol"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import { stepPatchBody } from "@tidegate/resources/StepChange"
-import { workflow } from "@tidegate/resources/Workflow"
-import { draftBody, draftCheckBody, maxChecked, publishBody, restoreBody } from "@tidegate/resources/WorkflowDraftInput"
+import { workflow, type WorkflowFields } from "@tidegate/resources/Workflow"
+import {
+  cloneBody,
+  draftBody,
+  draftCheckBody,
+  maxChecked,
+  publishBody,
+  restoreBody
+} from "@tidegate/resources/WorkflowDraftInput"
 import * as VersionReads from "@tidegate/storage/reads/VersionReads"
 import { deleteDraft, getDraft, putDraft } from "@tidegate/storage/workflows/Drafts"
+import { Workflows } from "@tidegate/storage/workflows/Workflows"
 import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
@@ -44,6 +52,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const reading = yield* reader
     const stores = yield* Effect.context<Stores>()
+    const workflows = yield* Workflows
     const { owner } = ownersOf(prefixes.workflow, "workflow", yield* WorkflowEntity.client)
     const team = Effect.map(CurrentTeam, ({ id }) => id)
     const commanded = Effect.map(asked, (by) => ({ ...by, command: randomUUID() }))
@@ -84,7 +93,7 @@ export const layer = HttpApiBuilder.group(
           const version = yield* versionOf(params.version)
           const old = yield* reading(VersionReads.definitionOf(team_id, params.id, version))
           const to = yield* owner(params.id)
-          return yield* askOwner(to.Update({ ...(yield* commanded), input: { ...old, ...given } as never }))
+          return yield* askOwner(to.Update({ ...(yield* commanded), input: { ...old, ...given } }))
         })
       )
       .handleRaw("patchStep", ({ params, request }) =>
@@ -101,6 +110,28 @@ export const layer = HttpApiBuilder.group(
           const input = { patch: null, version: numberOf(query.version) }
           const to = yield* owner(params.id)
           return yield* askOwner(to.ChangeStep({ ...(yield* commanded), step_id: params.stepId, input }))
+        })
+      )
+      .handleRaw("clone", ({ params, request }) =>
+        Effect.gen(function* () {
+          const given = yield* Effect.fromResult(cloneBody.judge(yield* readJsonObject(request)))
+          const { by, team_id } = yield* asked
+          const original = yield* reading(workflows.get(team_id, params.id))
+          // As it is stored: what is shown may have masks.
+          const definition = yield* reading(VersionReads.definitionOf(team_id, params.id, original.version))
+          const { description, source_id, triggers } = original
+          const fields = {
+            description,
+            source_id: given.source_id === undefined ? source_id : given.source_id,
+            triggers: triggers ?? null,
+            ...definition,
+            name: given.name.trim(),
+            status: "draft",
+            version: 1
+          } as unknown as WorkflowFields
+          // A new id is known to no other caller, so its row has no other writer.
+          const id = yield* idOfCall(prefixes.workflow)
+          return yield* carriedThrough(workflows.create(team_id, id, fields, { by }))
         })
       )
       .handle(

@@ -7,6 +7,7 @@ import { at, ids } from "@tidegate/resources/ExampleIds"
 import { stepPatchBody, stepPatchExample } from "@tidegate/resources/StepChange"
 import { workflow } from "@tidegate/resources/Workflow"
 import {
+  cloneBody,
   draftBody,
   draftCheckBody,
   draftExample,
@@ -186,6 +187,23 @@ export class WorkflowChangesApi extends HttpApiGroup.make("workflowChanges")
         description: "Its edges are removed with it; a chain closes again. What is left must be a valid graph.",
         answer: record,
         errors: changed
+      })
+    ),
+    HttpApiEndpoint.post("clone", "/workflows/:id/clone", {
+      params: workflowPath,
+      query: Parameters.onlyTeam,
+      payload: cloneBody.described,
+      success: workflow.record
+    }).annotateMerge(
+      operation({
+        id: "cloneWorkflow",
+        permission: administering,
+        summary: "Copy a workflow",
+        description:
+          "Creates a workflow with the definition, description, run label and triggers of this one. Its status is `draft`, so it begins no runs until you change that.",
+        body: { name: "Copy of paid orders" },
+        answer: Object.assign({}, record, { name: "Copy of paid orders", status: "draft" }),
+        errors: ["NOT_FOUND", "RESOURCE_ALREADY_EXISTS", "LIMIT_EXCEEDED", "WORKFLOW_GRAPH_INVALID"]
       })
     ),
     HttpApiEndpoint.get("draft", "/workflows/:id/draft", {

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, type Schema, Semaphore } from "effect"
+import { Clock, Context, Effect, Semaphore } from "effect"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { didYouMean } from "@tidegate/model/NearestName"
@@ -115,8 +115,8 @@ const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team
     const draft = yield* query(draftDefinition(team_id, id))
     return {
       about: { id, name: found.name, version: found.version },
-      steps: draft.steps as unknown as ReadonlyArray<Schema.Json>,
-      edges: draft.edges as unknown as ReadonlyArray<Schema.Json>,
+      steps: draft.steps,
+      edges: draft.edges,
       run_label: draft.run_label,
       source_id: found.source_id
     }

@@ -52,6 +52,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "A stream shows the requests of a bin or a source as they arrive. [Streams](../streams.md) explains how a page opens one, what it sends, and how it ends.",
   Ingress:
     "The calls that senders make. They need no API key: the settings of the source define what a sender has to present. Guide: [sources](../sources.md).",
+  "Workflow versions":
+    "The versions of a workflow, its single steps, and its draft. Guide: [operating workflows](../workflow-operations.md).",
   "Workflow decisions": "A step of kind `wait` waits for a decision. See [approvals](../workflow-steps.md).",
   "Workflow tests":
     "Tests show what a workflow would do with a request. Guide: [testing workflows](../workflow-testing.md).",

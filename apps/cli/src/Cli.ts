@@ -8,11 +8,25 @@ import { events, requests } from "./commands/records.ts"
 import { retry } from "./commands/retry.ts"
 import { send } from "./commands/send.ts"
 import { tail } from "./commands/tail.ts"
+import { workflows } from "./commands/workflows.ts"
 import { Team, Url } from "./Gateway.ts"
 import { Json } from "./Output.ts"
 
 export const tidegate = Command.make("tidegate").pipe(
   Command.withDescription("Operates a Tidegate gateway from a shell. Exit codes and files are described in cli.md"),
-  Command.withSubcommands([login, logout, listen, send, tail, requests, events, retry, bulk, exporting, importing]),
+  Command.withSubcommands([
+    login,
+    logout,
+    listen,
+    send,
+    tail,
+    requests,
+    events,
+    retry,
+    bulk,
+    exporting,
+    importing,
+    workflows
+  ]),
   Command.withGlobalFlags([Json, Url, Team])
 )

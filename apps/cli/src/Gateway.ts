@@ -105,13 +105,15 @@ export type Schemas = components["schemas"]
 const kinds = {
   source: { prefix: "src_", path: "/sources" },
   destination: { prefix: "des_", path: "/destinations" },
-  connection: { prefix: "web_", path: "/connections" }
+  connection: { prefix: "web_", path: "/connections" },
+  workflow: { prefix: "wfl_", path: "/workflows" }
 } as const
 
 interface Kinds {
   readonly source: Schemas["Source"]
   readonly destination: Schemas["Destination"]
   readonly connection: Schemas["Connection"]
+  readonly workflow: Schemas["Workflow"]
 }
 
 /** The resource with this name or id; null if there is none. */

@@ -38,6 +38,7 @@ import * as StreamHandlers from "./streams/StreamHandlers.ts"
 import * as TeamHandlers from "./teams/TeamHandlers.ts"
 import * as TransformationHandlers from "./transformations/TransformationHandlers.ts"
 import * as WorkflowAggregateHandlers from "./workflow-aggregates/WorkflowAggregateHandlers.ts"
+import * as WorkflowChangeHandlers from "./workflow-changes/WorkflowChangeHandlers.ts"
 import * as WorkflowDecisionHandlers from "./workflow-decisions/WorkflowDecisionHandlers.ts"
 import * as WorkflowRunHandlers from "./workflow-runs/WorkflowRunHandlers.ts"
 import * as WorkflowHandlers from "./workflows/WorkflowHandlers.ts"
@@ -104,6 +105,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     WorkflowTemplateHandlers.layer,
     WorkflowTestHandlers.layer,
     WorkflowDecisionHandlers.layer,
+    WorkflowChangeHandlers.layer,
     FilterHandlers.layer,
     ActionHandlers.layer,
     SourceProviderHandlers.layer,

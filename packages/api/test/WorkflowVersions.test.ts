@@ -3,13 +3,15 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { call } from "./ControlServer.ts"
 import { somebody } from "./SignedIn.ts"
-import { createWorkflow, layer as server, receive, unique } from "./workflowRuns.ts"
+import { createWorkflow, from, layer as server, receive, trim, unique } from "./workflowRuns.ts"
 
 /* What is kept of a version: who asked for it, and what a filter that is gone left in it. */
 
 const conditions = { body: { status: "paid" } }
 const steps = [{ id: "only_paid", kind: "filter", config: { conditions } }]
 const edges = [{ source_type: "trigger", target_step_id: "only_paid" }]
+
+const chain = [from(null, "tidy"), from("tidy", "only_paid")]
 
 /** Who asked for each of the workflow's versions. */
 const authors = Effect.fnUntraced(function* (id: string) {
@@ -142,6 +144,148 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("Workflow ve
       const again = yield* call("PATCH", path, { body: { steps: read.steps, edges: read.edges, version: 2 } })
       expect(again).toMatchObject({ status: 200, body: { version: 2, steps: read.steps } })
       expect((yield* call("PATCH", path, { body: { status: "paused" } })).status).toBe(200)
+    })
+  )
+
+  it.effect("Versions of a workflow are listed in pages, shown and compared by the ids of steps and edges", () =>
+    Effect.gen(function* () {
+      const { token: key } = yield* somebody
+      const made = yield* createWorkflow([trim("tidy", "{{trigger.body.name}}"), ...steps], chain)
+      const path = `/workflows/${made.id}`
+      const changed = [trim("tidy", "{{trigger.body.title}}"), trim("last", "x")]
+      const edges = [
+        { id: "e_00", ...from(null, "tidy") },
+        { id: "e_01", ...from("tidy", "last") }
+      ]
+      yield* call("PATCH", path, { key, body: { steps: changed, edges, description: "two" } })
+      const first = (yield* call("GET", `${path}/versions?limit=1`, { key })).body
+      expect(first).toMatchObject({ count: 1, has_more: true, models: [{ version: 2, is_current: true }] })
+      const second = (yield* call("GET", `${path}/versions?limit=1&cursor=${first.next_cursor}`, { key })).body
+      expect(second).toMatchObject({ has_more: false, models: [{ version: 1, is_current: false, description: null }] })
+      const shown = (yield* call("GET", `${path}/versions/1`, { key })).body
+      expect(shown).toMatchObject({ version: 1, steps: made.steps, edges: made.edges, source_id: made.source_id })
+      const compared = (yield* call("GET", `${path}/versions/1/compare`, { key })).body
+      expect(compared).toMatchObject({
+        from_version: 1,
+        to_version: 2,
+        steps: {
+          added: [{ id: "last" }],
+          removed: [{ id: "only_paid" }],
+          changed: [
+            { id: "tidy", members: [{ name: "invocation_inputs", after: { input: "{{trigger.body.title}}" } }] }
+          ]
+        },
+        edges: {
+          added: [],
+          removed: [],
+          changed: [{ id: "e_01", members: [{ name: "target_step_id", before: "only_paid", after: "last" }] }]
+        },
+        settings: [{ name: "description", before: null, after: "two" }]
+      })
+      expect((yield* call("GET", `${path}/versions/2/compare?with=2`, { key })).body).toMatchObject({ settings: [] })
+      expect((yield* call("GET", `${path}/versions/3`, { key })).status).toBe(404)
+      expect((yield* call("GET", `${path}/versions/x`, { key })).status).toBe(404)
+      const back = yield* call("POST", `${path}/versions/1/restore`, { key, body: { version: 2 } })
+      expect(back).toMatchObject({ status: 200, body: { version: 3, description: "two", steps: made.steps } })
+      const late = yield* call("POST", `${path}/versions/2/restore`, { key, body: { version: 2 } })
+      expect(late).toMatchObject({ status: 409, body: { code: "workflow_conflict", data: { current_version: 3 } } })
+    })
+  )
+
+  it.effect("One step of a workflow is changed and removed by its id, and a chain closes again", () =>
+    Effect.gen(function* () {
+      const { token: key } = yield* somebody
+      const source = (yield* call("POST", "/sources", { body: { name: unique("shop") } })).body
+      const body = {
+        name: unique("flow"),
+        source_id: source.id,
+        steps: ["one1", "two2", "six6"].map((id) => trim(id, "x"))
+      }
+      const { id } = (yield* call("POST", "/workflows", { key, body })).body
+      const path = `/workflows/${id}/steps`
+      const patched = yield* call("PATCH", `${path}/two2`, { key, body: { name: "Two", version: 1 } })
+      expect(patched).toMatchObject({ status: 200, body: { version: 2, steps: [{}, { id: "two2", name: "Two" }, {}] } })
+      const late = yield* call("PATCH", `${path}/two2`, { key, body: { name: "Late", version: 1 } })
+      expect(late).toMatchObject({ status: 409, body: { code: "workflow_conflict" } })
+      expect((yield* call("PATCH", `${path}/none`, { key, body: { name: "x" } })).body.code).toBe("NOT_FOUND")
+      const faulty = yield* call("PATCH", `${path}/two2`, { key, body: { config: { nonsense: 1 } } })
+      expect(faulty).toMatchObject({ status: 400, body: { code: "WORKFLOW_GRAPH_INVALID" } })
+      const removed = yield* call("DELETE", `${path}/two2?version=2`, { key })
+      expect(removed).toMatchObject({
+        status: 200,
+        body: { version: 3, edges: [{ target_step_id: "one1" }, { source_step_id: "one1", target_step_id: "six6" }] }
+      })
+    })
+  )
+
+  it.effect("A draft is written, tested, tried with stored requests and published beside the live version", () =>
+    Effect.gen(function* () {
+      const { token: key, user } = yield* somebody
+      const made = yield* createWorkflow(steps, edges)
+      const path = `/workflows/${made.id}`
+      expect((yield* call("GET", `${path}/draft`, { key })).body.code).toBe("NOT_FOUND")
+      const stricter = [{ ...steps[0], config: { conditions: { body: { status: "paid", total: { $gt: 10 } } } } }]
+      const drafted = yield* call("PUT", `${path}/draft`, { key, body: { steps: stricter } })
+      expect(drafted).toMatchObject({
+        status: 200,
+        body: { based_on_version: 1, updated_by_user_id: user, changes: { steps: { changed: [{ id: "only_paid" }] } } }
+      })
+      expect((yield* call("GET", path, { key })).body).toMatchObject({ version: 1, steps: made.steps })
+      const bad = yield* call("PUT", `${path}/draft`, { key, body: { steps: [{ id: "only_paid", kind: "none" }] } })
+      expect(bad.body.code).toBe("WORKFLOW_GRAPH_INVALID")
+
+      const trigger = { body: { status: "paid", total: 1 } }
+      const tried = (draft: boolean) => call("POST", `${path}/test`, { key, body: { trigger, draft } })
+      expect([(yield* tried(false)).body.outcome, (yield* tried(true)).body.outcome]).toEqual(["completed", "filtered"])
+      const both = yield* call("POST", `${path}/test`, { key, body: { trigger, draft: true, steps } })
+      expect(both.body.data.fields[0].path).toBe("draft")
+
+      const small = yield* receive(made, { status: "paid", total: 1 })
+      const large = yield* receive(made, { status: "paid", total: 20 })
+      yield* receive(made, { status: "open" })
+      const check = yield* call("POST", `${path}/draft/check`, { key, body: { limit: 2 } })
+      expect(check).toMatchObject({ status: 200, body: { checked: 2, complete: true, skipped: 0 } })
+      const all = (yield* call("POST", `${path}/draft/check`, { key })).body
+      expect(all).toMatchObject({ checked: 3, same: 2, different: 1, complete: true })
+      const byId = new Map(all.requests.map((one: { request_id: string }) => [one.request_id, one]))
+      expect(byId.get(small.request)).toMatchObject({
+        same: false,
+        live: { outcome: "completed" },
+        draft: { outcome: "filtered" },
+        different_steps: ["only_paid"]
+      })
+      expect(byId.get(large.request)).toMatchObject({ same: true })
+
+      yield* call("PATCH", path, { key, body: { description: "meanwhile" } })
+      const late = yield* call("POST", `${path}/draft/publish`, { key })
+      expect(late).toMatchObject({ status: 409, body: { code: "workflow_conflict", data: { current_version: 2 } } })
+      const published = yield* call("POST", `${path}/draft/publish`, { key, body: { version: 2 } })
+      expect(published).toMatchObject({ status: 200, body: { version: 3, description: "meanwhile" } })
+      expect(published.body.steps[0].config).toEqual(stricter[0]!.config)
+      expect((yield* call("POST", `${path}/draft/publish`, { key })).body.code).toBe("NOT_FOUND")
+      yield* call("PUT", `${path}/draft`, { key, body: { steps } })
+      expect((yield* call("DELETE", `${path}/draft`, { key })).body).toEqual({ id: made.id, deleted: true })
+      expect((yield* call("GET", `${path}/draft`, { key })).status).toBe(404)
+    })
+  )
+
+  it.effect("A workflow is copied as a draft with its definition, triggers and run label", () =>
+    Effect.gen(function* () {
+      const { token: key } = yield* somebody
+      const fields = { run_label: "order {{trigger.body.id}}", triggers: { schedule: [{ cron: "0 9 * * *" }] } }
+      const made = yield* createWorkflow(steps, edges, fields)
+      const name = unique("copy")
+      const copied = yield* call("POST", `/workflows/${made.id}/clone`, { key, body: { name } })
+      const { edges: e, run_label, source_id, steps: s, triggers } = made
+      expect(copied).toMatchObject({
+        status: 200,
+        body: { name, status: "draft", version: 1, steps: s, edges: e, source_id, run_label, triggers }
+      })
+      expect(copied.body.id).not.toBe(made.id)
+      const again = yield* call("POST", `/workflows/${made.id}/clone`, { key, body: { name } })
+      expect(again).toMatchObject({ status: 409, body: { code: "RESOURCE_ALREADY_EXISTS" } })
+      const body = { name: unique("copy"), source_id: null }
+      expect((yield* call("POST", `/workflows/${made.id}/clone`, { key, body })).body.source_id).toBeNull()
     })
   )
 })

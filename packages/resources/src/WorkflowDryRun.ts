@@ -46,6 +46,7 @@ const Message = Schema.Struct({
   trigger: setting(RequestSample),
   steps: setting(list),
   edges: setting(list),
+  draft: setting(flag),
   step_id: setting(Schema.String),
   mocks: setting(Mocks),
   context: setting(Schema.Struct({ steps: setting(Mocks) })),
@@ -101,7 +102,8 @@ const graph = (described: Schema.Top, what: string) =>
 export const WorkflowDryRunInput = Schema.Struct({
   ...members,
   steps: graph(WorkflowSteps, "Instead of those that are stored"),
-  edges: graph(WorkflowEdges, "Instead of those that are stored")
+  edges: graph(WorkflowEdges, "Instead of those that are stored"),
+  draft: setting(flag.annotate({ description: "Whether the draft of the workflow is tested (default: false)" }))
 }).annotate({ identifier: "WorkflowTestInput", examples: [workflowDryRunExample] as never })
 
 export const UnsavedDryRunInput = Schema.Struct({
@@ -116,7 +118,10 @@ export const UnsavedDryRunInput = Schema.Struct({
 export const judgeWorkflowDryRun = (written: Members) =>
   orInvalid(
     judgeBody(Message, written, (input): Result.Result<WorkflowDryRunInput, FieldErrors> => {
-      const { request_id, trigger } = input
+      const { draft, edges, request_id, steps, trigger } = input
+      if (draft === true && (steps ?? edges ?? null) !== null) {
+        return fieldError("draft", "cannot be used together with steps or edges")
+      }
       if ((request_id ?? null) !== null && (trigger ?? null) !== null) {
         return fieldError("trigger", "cannot be used together with request_id")
       }

@@ -46,6 +46,8 @@ import workflowTriggers from "./migrations/0043_workflow_triggers.ts"
 import renewalRequests from "./migrations/0044_renewal_requests.ts"
 import rerunOf from "./migrations/0045_rerun_of.ts"
 import queueIndexes from "./migrations/0046_queue_indexes.ts"
+import versionSettings from "./migrations/0047_version_settings.ts"
+import workflowDrafts from "./migrations/0048_workflow_drafts.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -95,7 +97,9 @@ const migrations = Migrator.fromRecord({
   "0043_workflow_triggers": workflowTriggers,
   "0044_renewal_requests": renewalRequests,
   "0045_rerun_of": rerunOf,
-  "0046_queue_indexes": queueIndexes
+  "0046_queue_indexes": queueIndexes,
+  "0047_version_settings": versionSettings,
+  "0048_workflow_drafts": workflowDrafts
 })
 
 /**

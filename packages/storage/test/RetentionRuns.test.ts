@@ -6,6 +6,7 @@ import { freshDatabase } from "../../../test/postgres.ts"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
 import { day, ensurePartitions, startOfDay } from "../src/retention/Partitions.ts"
+import { keptVersions } from "../src/retention/RetentionRuns.ts"
 import * as RunDetail from "../src/reads/RunDetail.ts"
 import { retain } from "../src/retention/Retention.ts"
 import { makeDays } from "./OldDays.ts"
@@ -32,7 +33,10 @@ const progress = {
 }
 const preview = { available: true, preview: { only: 1 } }
 
-/** A workflow with so many versions, the first of them made so many days ago and the others later. */
+/**
+ * A workflow with so many versions, the first of them made so many days ago and the others later. It has changed so often since that
+ * none of them is among its last ones.
+ */
 const makeWorkflow = Effect.fnUntraced(function* (
   id: string,
   versions: ReadonlyArray<{ readonly age: number; readonly defined_in: number }>
@@ -40,7 +44,7 @@ const makeWorkflow = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   yield* sql`insert into teams (id, name) values (${team}, ${team}) on conflict do nothing`
   yield* sql`insert into workflows (id, team_id, name, status, version, steps, edges, definition_hash, created_at, updated_at)
-    values (${id}, ${team}, ${id}, 'active', ${versions.length}, '[]', '[]', '', now(), now())`
+    values (${id}, ${team}, ${id}, 'active', ${versions.length + keptVersions}, '[]', '[]', '', now(), now())`
   for (const [index, { age, defined_in }] of versions.entries()) {
     const own = defined_in === index + 1
     yield* sql`insert into workflow_versions (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, created_at)
@@ -199,7 +203,7 @@ layer(world, { excludeTestServices: true })("Retention of workflows", (it) => {
     })
   )
 
-  it.effect("A workflow that is saved all day keeps only the versions that were used", () =>
+  it.effect("A workflow that is saved all day keeps its last 50 versions and those that were used", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflow = newId(prefixes.workflow, now)
@@ -207,8 +211,9 @@ layer(world, { excludeTestServices: true })("Retention of workflows", (it) => {
       yield* sql`insert into workflow_versions (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, created_at)
         select workflow_id, n, team_id, name, status, '', n, steps, edges, created_at + n * interval '10 seconds'
         from workflow_versions, generate_series(2, 1201) n where workflow_id = ${workflow}`
+      yield* sql`update workflows set version = 1201 where id = ${workflow}`
       yield* retain(defaults)
-      expect(yield* versionsOf(workflow)).toEqual([1201])
+      expect(yield* versionsOf(workflow)).toEqual(Array.from({ length: keptVersions }, (_, index) => 1152 + index))
     })
   )
 

@@ -5,6 +5,7 @@ import type { AnyResource } from "@tidegate/resources/Resource"
 import { action } from "@tidegate/resources/Action"
 import { filter } from "@tidegate/resources/Filter"
 import { workflow } from "@tidegate/resources/Workflow"
+import { draftExample } from "@tidegate/resources/WorkflowDraftInput"
 import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { binsTeam } from "@tidegate/storage/teams/Teams"
 import type { Body, Gateway } from "../../support/Gateway.ts"
@@ -192,7 +193,8 @@ export const it = gatewayIt
     if (id === "cancelWorkflowRun" || id === "decideWorkflowStep")
       return { ...present, ...(await waitingRunOf(gateway)) }
     if (path.startsWith("/workflows/{id}/runs")) return { ...present, ...(await failedRunOf(gateway)) }
-    if (method === "GET" || (id.startsWith("run") && id !== "runSource") || id.startsWith("send")) return present
+    if (method === "GET" && id !== "getWorkflowDraft") return present
+    if ((id.startsWith("run") && id !== "runSource") || id.startsWith("send")) return present
     const kind = path.split("/")[1]
     if (/^\/sources\/\{id\}\/(?:channel-retry|delivery|run)$/.test(path) || id === "changeChannels") {
       return { ...present, src: await itemSourceOf(gateway) }
@@ -213,6 +215,11 @@ export const it = gatewayIt
     if (kind === "transformations" && path.includes("{id}")) {
       const made = await gateway.api("POST", "/transformations", { name: gateway.name("example"), code: "1" })
       return { ...present, trs: made.id }
+    }
+    if (kind === "workflows" && path.includes("/draft")) {
+      const wfl = await workflowOf(gateway, present)
+      if (id !== "putWorkflowDraft") await gateway.api("PUT", `/workflows/${wfl}/draft`, fill(draftExample, present))
+      return { ...present, wfl }
     }
     if (kind === "workflows" && path.includes("{id}")) return { ...present, wfl: await workflowOf(gateway, present) }
     const kinds = plain.filter(({ plural }) => plural === kind && path.includes("{id}"))

@@ -13,6 +13,7 @@ import { providerAccounts } from "./ProviderAccounts.ts"
 import { attempts, events, fixtures, ignoredEvents, requests } from "./Received.ts"
 import { sources } from "./Sources.ts"
 import { transformations } from "./Transformations.ts"
+import { workflowChanges } from "./WorkflowChanges.ts"
 import { workflows } from "./Workflows.ts"
 import { workflowTests } from "./WorkflowTests.ts"
 import { workflowTriggers } from "./WorkflowTriggers.ts"
@@ -46,5 +47,6 @@ export const sections: ReadonlyArray<Section> = [
   providerAccounts,
   workflowTests,
   workflowTriggers,
+  workflowChanges,
   formatter
 ]

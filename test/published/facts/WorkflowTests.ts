@@ -30,6 +30,10 @@ const acting = aggregated("Actions are saved with a workflow, and its steps name
 const nothing = aggregated("Combined call writes nothing when one part is refused")
 const race = aggregated("One of many concurrent combined calls with one name succeeds, with all of its parts")
 
+const drafted = tests("packages/api/test/WorkflowVersions.test.ts")(
+  "A draft is written, tested, tried with stored requests and published beside the live version"
+)
+
 const input = [
   of("mode", live),
   of("trigger include_previews", bounded),
@@ -49,7 +53,7 @@ export const workflowTests: Section = {
     row("PUT /workflows/aggregate", saved)
   ],
   fields: {
-    WorkflowTestInput: input,
+    WorkflowTestInput: [...input, of("draft", drafted)],
     UnsavedWorkflowTestInput: [...input, of("source_id", sampled)],
     WorkflowTest: [of("warnings", warned), of("steps[].warnings[].line_item_index steps[].warnings[].message", alone)],
     "WorkflowTemplate WorkflowTemplateDetail": [],

@@ -270,3 +270,61 @@ it("Tail command reports requests, events and attempts and ends cleanly on Ctrl-
   expect(attempt).toMatchObject({ event_id: event.id, status: "SUCCESSFUL" })
   expect((await tail.interrupt()).code).toBe(0)
 })
+
+describe("Workflows in files", () => {
+  const flow = (source: string, status: string) => `{
+    "$schema": "http://localhost:8080/schemas/workflow.json",
+    "name": ${JSON.stringify(`${source} flow`)},
+    "source_id": ${JSON.stringify(source)}, // by its name
+    "steps": [{ "id": "only_paid", "kind": "filter", "config": { "conditions": { "body": { "status": "${status}" } } } },],
+  }`
+
+  it("Workflows of a file are pushed by name, tested with a body or a stored request, and their runs are followed", async ({
+    folder,
+    gateway,
+    starting,
+    tidegate
+  }) => {
+    const { name, url } = await gateway.source()
+    const [file, module, body] = ["flow.jsonc", "flows.ts", "body.json"].map((file) => join(folder, file)) as [
+      string,
+      string,
+      string
+    ]
+    await writeFile(file, flow(name, "paid"))
+    const planned = await tidegate(["workflows", "push", file, "--dry-run"])
+    expect([planned.code, planned.said]).toEqual([6, `+ workflow ${name} flow\n  + step only_paid\n`])
+    const pushed = await tidegate(["workflows", "push", file])
+    expect(pushed).toMatchObject({ code: 0, said: expect.stringMatching(/wfl_\w+ .* flow: version 1\n$/) })
+    expect((await tidegate(["workflows", "push", file, "--dry-run"])).code).toBe(0)
+    // A module: its types are removed by Node, and what it exports is written as JSON.
+    await writeFile(
+      module,
+      `const flows: Array<object> = [{ toJSON: () => (${flow(name, "open")}) }]\nexport default flows\n`
+    )
+    const [changed] = lines((await tidegate(["workflows", "push", module, "--json"])).said)
+    expect(changed).toMatchObject({ action: "update", applied: true, version: 2, changes: [{ members: ["config"] }] })
+
+    await writeFile(body, '{"status": "open"}')
+    const tried = await tidegate(["workflows", "test", `${name} flow`, "--body", body])
+    expect(tried).toMatchObject({
+      code: 0,
+      said: expect.stringMatching(/^only_paid succeeded .*\nsucceeded completed\n$/)
+    })
+    const filtered = await tidegate(["workflows", "test", file, "--body", body])
+    expect(filtered).toMatchObject({ code: 0, said: expect.stringMatching(/\nsucceeded filtered\n$/) })
+    expect((await tidegate(["workflows", "test", "nowhere"])).code).toBe(4)
+
+    const watching = starting(["workflows", "logs", "--workflow", `${name} flow`, "--json"])
+    await watching.line((line) => line.includes("watching"))
+    const sent = await fetch(url, {
+      method: "POST",
+      body: '{"status":"open"}',
+      headers: { "content-type": "application/json" }
+    })
+    expect(sent.status).toBe(200)
+    const run = JSON.parse(await watching.line((line) => line.includes('"status":"succeeded"')))
+    expect(run).toMatchObject({ type: "run", run: { outcome: "completed", error_code: null } })
+    expect((await watching.interrupt()).code).toBe(0)
+  })
+})

@@ -77,6 +77,11 @@ it("Packed tarball installs without a registry and runs as npx tidegate", async 
   await writeFile(join(folder, "all.yaml"), exported.said)
   expect((await npx("import", "all.yaml", "--plan")).code).toBe(0)
 
+  // A module of the user's own is loaded by the packed program.
+  await writeFile(join(folder, "flow.mjs"), 'export default { name: "a packed flow", source_id: null, triggers: {} }\n')
+  const planned = await npx("workflows", "push", "flow.mjs", "--dry-run")
+  expect(planned).toMatchObject({ code: 6, said: expect.stringContaining("+ workflow a packed flow") })
+
   // The optional dependencies are Node and PostgreSQL. Without the former, an older Node cannot run the gateway.
   const missing = older("start")
   expect(await run(missing.words, missing.options)).toMatchObject({

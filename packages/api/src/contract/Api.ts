@@ -25,6 +25,7 @@ import { StreamsApi } from "../streams/StreamsApi.ts"
 import { TeamsApi } from "../teams/TeamsApi.ts"
 import { TransformationsApi } from "../transformations/TransformationsApi.ts"
 import { WorkflowAggregatesApi } from "../workflow-aggregates/WorkflowAggregatesApi.ts"
+import { WorkflowChangesApi } from "../workflow-changes/WorkflowChangesApi.ts"
 import { WorkflowDecisionsApi } from "../workflow-decisions/WorkflowDecisionsApi.ts"
 import { WorkflowRunsApi } from "../workflow-runs/WorkflowRunsApi.ts"
 import { WorkflowsApi } from "../workflows/WorkflowsApi.ts"
@@ -44,6 +45,7 @@ export class Api extends HttpApi.make("tidegate")
     WorkflowAggregatesApi,
     WorkflowTestsApi,
     WorkflowDecisionsApi,
+    WorkflowChangesApi,
     WorkflowTemplatesApi,
     FiltersApi,
     ActionsApi,

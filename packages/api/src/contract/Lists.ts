@@ -211,6 +211,13 @@ export const workflowActivity = list("workflow_activity", {
   }
 })
 
+export const workflowVersions = list("workflow_versions", {
+  beside: shapes.plain,
+  clamps: true,
+  maxRows: 100,
+  filters: {}
+})
+
 export const executions = list("executions", {
   beside: shapes.windowed,
   filters: {

@@ -8,6 +8,7 @@ import { checkDryRun } from "@tidegate/resources/workflow/DefinitionCheck"
 import { mocksOf, storedSample, type WorkflowDryRunInput } from "@tidegate/resources/WorkflowDryRun"
 import type { Database } from "@tidegate/storage/Database"
 import { latestSample, sampleOfRequest } from "@tidegate/storage/reads/WorkflowSamples"
+import { draftDefinition } from "@tidegate/storage/workflows/Drafts"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { query } from "@tidegate/storage/Transaction"
 import { Workflows } from "@tidegate/storage/workflows/Workflows"
@@ -60,11 +61,17 @@ const Room = Context.Reference<Rooms>("@tidegate/entities/Workflow/DryRuns/Room"
   })
 })
 
+/** The permit to read a request. */
+export const oneReading = Effect.map(Room, ({ reading }) => reading)
+
 const taken = (permits: Semaphore.Semaphore) =>
   Effect.acquireRelease(permits.take(1), () => permits.release(1), { interruptible: true })
 
 /** Fails closed when no permit becomes free, because all teams share the memory, and the caller can repeat the test. */
-const withRoom = <A, R>(team: string, effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
+export const withRoom = <A, R>(
+  team: string,
+  effect: Effect.Effect<A, GatewayError, R>
+): Effect.Effect<A, GatewayError, R> =>
   Effect.scoped(
     Effect.gen(function* () {
       const { all, teams } = yield* Room
@@ -104,6 +111,16 @@ const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team
     }
   }
   const found = yield* (yield* Workflows).get(team_id, id)
+  if (input.draft === true) {
+    const draft = yield* query(draftDefinition(team_id, id))
+    return {
+      about: { id, name: found.name, version: found.version },
+      steps: draft.steps,
+      edges: draft.edges,
+      run_label: draft.run_label,
+      source_id: found.source_id
+    }
+  }
   const written = { steps: steps ?? found.steps ?? [], edges: found.edges ?? [] }
   const staysChain = isChain({ steps: found.steps ?? [], edges: written.edges })
   return {
@@ -207,7 +224,7 @@ export const tryWorkflow = (
       const template = compileLabel(run_label)
       const texts = yield* inSlices(secretTextsOf(facts, queuedRun(workflow)))
       const label = template === null ? null : yield* inSlices(labelling(template, facts, texts))
-      const asStored = stored && (input.steps ?? input.edges ?? null) === null
+      const asStored = stored && input.draft !== true && (input.steps ?? input.edges ?? null) === null
       const result: DryRunResult = {
         ...tried,
         workflow,

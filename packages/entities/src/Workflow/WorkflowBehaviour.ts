@@ -17,7 +17,8 @@ import { plansOf } from "./Plans.ts"
 import { answerOf } from "./RunAnswering.ts"
 import { runPump } from "./RunPump.ts"
 import { cancelRun, rerun } from "./RunSteering.ts"
-import { save } from "./Saving.ts"
+import { changeOneStep, publish, save } from "./Saving.ts"
+import { checkDraft } from "./DraftCheck.ts"
 import { decideStep } from "./StepDecision.ts"
 import { retryStep } from "./StepRetry.ts"
 import { tryWorkflow } from "./DryRuns.ts"
@@ -56,6 +57,9 @@ export const layer = WorkflowEntity.toLayer(
       ...commands,
       Test: ({ payload }) => withoutDefects(Effect.provideContext(tryWorkflow(id, payload), stores)),
       Save: ({ payload }) => around(carryThrough(Effect.provideContext(save(id, payload), stores))),
+      ChangeStep: ({ payload }) => around(carryThrough(Effect.provideContext(changeOneStep(id, payload), stores))),
+      PublishDraft: ({ payload }) => around(carryThrough(Effect.provideContext(publish(id, payload), stores))),
+      CheckDraft: ({ payload }) => withoutDefects(Effect.provideContext(checkDraft(id, payload), stores)),
       RetryStep: ({ payload }) =>
         around(carryThrough(Effect.provideContext(retryStep(id, shard, workflowOf(payload.team_id), payload), stored))),
       Answer: ({ payload }) => Effect.provideContext(answerOf(id, workflowOf(payload.team_id), payload), stored),

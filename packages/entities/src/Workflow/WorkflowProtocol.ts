@@ -2,9 +2,11 @@ import { Schema } from "effect"
 import { ClusterSchema } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { GatewayError } from "@tidegate/model/GatewayError"
+import { WorkflowDraftCheck } from "@tidegate/model/WorkflowDraft"
 import { CancelledRun, RetriedStep, StartedRerun, StepDecision } from "@tidegate/model/WorkflowRun"
 import { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { rerunMessage } from "@tidegate/resources/RerunInput"
+import { stepChangeMessage } from "@tidegate/resources/StepChange"
 import { workflow } from "@tidegate/resources/Workflow"
 import { AggregateMessage, WorkflowAggregate } from "@tidegate/resources/WorkflowAggregate"
 import { workflowDryRunMessage } from "@tidegate/resources/WorkflowDryRun"
@@ -30,6 +32,8 @@ const SenderAnswer = Schema.Struct({
  * - `Test` runs the stored workflow, or the graph in the input (then the entity id is one that no workflow has). It stores
  *   nothing. The caller makes `run_id`.
  * - `Answer` waits for the output of a run's step, which answers a sender. Null: there is none, or not within the time limit.
+ * - `ChangeStep` changes or removes one step. `PublishDraft` makes the draft the next version. Both return the workflow.
+ * - `CheckDraft` runs stored requests by the live definition and by the draft. It stores nothing. The caller makes `run_id`.
  * - `Wake`: the workflow has due runs. This is a wake-up notification and may be lost: the poller sends it again.
  */
 export const WorkflowEntity = protocolOf(workflow, [
@@ -84,5 +88,20 @@ export const WorkflowEntity = protocolOf(workflow, [
     success: StartedRerun,
     error: GatewayError
   }),
+  Rpc.make("ChangeStep", {
+    payload: { ...asked, step_id: Schema.String, input: carried(stepChangeMessage) },
+    success: carried(workflow.record),
+    error: GatewayError
+  }),
+  Rpc.make("PublishDraft", {
+    payload: { ...asked, version: Schema.NullOr(Schema.Int) },
+    success: carried(workflow.record),
+    error: GatewayError
+  }),
+  Rpc.make("CheckDraft", {
+    payload: { team_id: Schema.String, run_id: Schema.String, limit: Schema.Int },
+    success: carried(WorkflowDraftCheck),
+    error: GatewayError
+  }).annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true)
 ])

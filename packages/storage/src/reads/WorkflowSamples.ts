@@ -51,3 +51,21 @@ export const latestSample = Effect.fnUntraced(function* (
     )`
   return latest ?? null
 })
+
+/** The last requests that the source accepted and whose payload is stored, newest first, among its last ones. */
+export const latestRequests = Effect.fnUntraced(function* (
+  team: string,
+  sourceId: string,
+  { largest, limit }: { readonly largest: number; readonly limit: number }
+): Effect.fn.Return<
+  ReadonlyArray<{ readonly id: string; readonly size: number }>,
+  SqlError.SqlError,
+  SqlClient.SqlClient
+> {
+  const sql = yield* SqlClient.SqlClient
+  return yield* sql<{ id: string; size: number }>`
+    select l.id, l.size from (
+      select id, status, body_size as size, headers <> ${payloadGone} and body is not null and body_size <= ${largest} as is_kept
+      from requests where source_id = ${sourceId} and team_id = ${team} order by id desc limit ${2 * limit}
+    ) l where l.status = 'accepted' and l.is_kept order by l.id desc limit ${limit}`
+})

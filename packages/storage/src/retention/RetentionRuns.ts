@@ -75,6 +75,13 @@ const untilNext = `cross join lateral (select created_at as superseded_at from w
 const definesNone = `not exists (select from workflow_versions o
   where o.workflow_id = v.workflow_id and o.version > v.version and o.defined_in = v.version)`
 
+/**
+ * The last versions of a workflow are kept for people, who look at them and go back to them. Older ones are kept only as long as
+ * runs use them.
+ */
+export const keptVersions = 50
+const isOld = `exists (select from workflows w where w.id = v.workflow_id and v.version <= w.version - ${keptVersions})`
+
 interface SupersededVersion {
   readonly workflow_id: string
   readonly version: number
@@ -83,7 +90,7 @@ interface SupersededVersion {
 }
 
 /**
- * Removes versions that were replaced before any run used them: a workflow that is saved all day keeps only those that were run.
+ * Removes old versions that no run used: a workflow that is saved all day keeps the last ones, and those that were run.
  * Each version is checked once.
  */
 const versionsWithoutRuns = Effect.fnUntraced(function* (now: number) {
@@ -95,6 +102,7 @@ const versionsWithoutRuns = Effect.fnUntraced(function* (now: number) {
       select v.workflow_id, v.version, v.created_at, superseded_at
       from workflow_versions v ${sql.literal(untilNext)}
       where not v.has_run and superseded_at < ${new Date(now - supersededMs)} and ${sql.literal(definesNone)}
+        and ${sql.literal(isOld)}
       order by v.workflow_id, v.version limit ${batch}`
     for (const [id, versions] of Map.groupBy(found, ({ workflow_id }) => workflow_id)) {
       const from = Math.min(...versions.map(({ created_at }) => created_at.getTime())) - clocksDifferMs
@@ -125,7 +133,7 @@ const versionsOfOldRuns = Effect.fnUntraced(function* (now: number, recordDays: 
         select v.ctid from workflow_versions v join teams t on t.id = v.team_id ${sql.literal(untilNext)}
         where superseded_at < ${new Date(now)}::timestamptz
             - (coalesce(t.record_retention_days, ${recordDays}::int4) + ${versionGraceDays}::int4) * interval '1 day'
-          and ${sql.literal(definesNone)}
+          and ${sql.literal(definesNone)} and ${sql.literal(isOld)}
         limit ${batch} for update of v skip locked)) returning 1`
     count = versions.length
     removed += count

@@ -67,8 +67,9 @@ export const loseSource = (sql: SqlClient.SqlClient, source_id: string, at: Date
     delete from workflow_schedules where workflow_id = any(array(select id from lost))
   )
   insert into workflow_versions
-    (workflow_id, version, team_id, name, status, definition_hash, defined_in, created_by_user_id, created_at)
-  select lost.id, lost.version, lost.team_id, lost.name, lost.status, lost.definition_hash, before.defined_in, ${by}, ${at}
+    (workflow_id, version, team_id, name, status, definition_hash, defined_in, settings, created_by_user_id, created_at)
+  select lost.id, lost.version, lost.team_id, lost.name, lost.status, lost.definition_hash, before.defined_in,
+    before.settings || '{"source_id": null}', ${by}, ${at}
   from lost join workflow_versions before on before.workflow_id = lost.id and before.version = lost.version - 1`
 
 /** Keeps these versions for their runs, where the time of a run does not lead to its version. */

@@ -4,6 +4,7 @@ import type { GatewayError } from "@tidegate/model/GatewayError"
 import { isSameJson } from "@tidegate/json/ExactNumber"
 import { idBound, prefixes } from "@tidegate/model/Ids"
 import { beyondLimit, TeamLimits } from "@tidegate/resources/TeamLimits"
+import type { VersionSettings } from "../reads/VersionReads.ts"
 import type { WorkflowRow } from "./WorkflowRow.ts"
 
 /** How long after a version was replaced a run of it may still be committed (ms). In practice that takes seconds. */
@@ -61,6 +62,13 @@ export const makeRoomForVersion = Effect.fnUntraced(function* (
   if (toGo > 0) yield* beyondLimit("workflow_versions", limit, "wait until retention has taken some of their runs")
 })
 
+/** What versions are compared by, beside their definition and the columns of their own. */
+const settingsOf = ({ description, source_id, triggers }: WorkflowRow): VersionSettings => ({
+  description,
+  source_id,
+  triggers
+})
+
 /**
  * Stores a version of the current row, and who asked for it. When the definition has not changed, it refers to the version that
  * has it.
@@ -68,16 +76,18 @@ export const makeRoomForVersion = Effect.fnUntraced(function* (
 export const keepVersion = (
   sql: SqlClient.SqlClient,
   before: WorkflowRow | null,
-  { definition_hash, edges, id, name, run_label, status, steps, team_id, updated_at, version }: WorkflowRow,
+  after: WorkflowRow,
   by: string | null
 ) => {
+  const { definition_hash, edges, id, name, run_label, status, steps, team_id, updated_at, version } = after
   const isSame = before !== null && isSameJson([before.steps, before.edges], [steps, edges])
   const defined_in = isSame
     ? sql`(select defined_in from workflow_versions where workflow_id = ${id} and version = ${before.version})`
     : sql`${version}`
   return sql`
     insert into workflow_versions
-      (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, run_label, created_by_user_id, created_at)
+      (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, run_label, settings, created_by_user_id, created_at)
     select ${id}, ${version}, ${team_id}, ${name}, ${status}, ${definition_hash}, ${defined_in},
-      ${isSame ? null : JSON.stringify(steps)}::jsonb, ${isSame ? null : JSON.stringify(edges)}::jsonb, ${run_label}, ${by}, ${updated_at}`
+      ${isSame ? null : JSON.stringify(steps)}::jsonb, ${isSame ? null : JSON.stringify(edges)}::jsonb, ${run_label},
+      ${JSON.stringify(settingsOf(after))}::jsonb, ${by}, ${updated_at}`
 }

@@ -29,6 +29,7 @@ import { Sources } from "../../src/control/Sources.ts"
 import { type Table, tables } from "../../src/Tables.ts"
 import { Filters } from "../../src/control/Filters.ts"
 import { Transformations } from "../../src/control/Transformations.ts"
+import * as VersionReads from "../../src/reads/VersionReads.ts"
 import { Workflows } from "../../src/workflows/Workflows.ts"
 import * as ControlPlane from "../controlPlane.ts"
 import { idOf, makeOldDays, makeRoutingJob, makeWaiting, type OldDays, resourcesOf } from "../OldDays.ts"
@@ -135,14 +136,16 @@ const world = Layer.effectDiscard(
       const [workflow, run] = [workflowOf(team), `wfr_${idOf(old, team, 0, 6)}`]
       yield* sql`insert into workflows (id, team_id, name, source_id, status, version, steps, edges, definition_hash, created_at, updated_at)
         values (${workflow}, ${team}, 'flow', ${source}, 'active', 1, '[]', '[]', '', now(), now())`
-      yield* sql`insert into workflow_versions (workflow_id, version, team_id, name, status, definition_hash, defined_in, created_at)
-        values (${workflow}, 1, ${team}, 'flow', 'active', '', 1, now())`
+      yield* sql`insert into workflow_versions (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, created_at)
+        values (${workflow}, 1, ${team}, 'flow', 'active', '', 1, '[]', '[]', now())`
       yield* sql`insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, created_at, updated_at)
         values (${run}, ${team}, ${workflow}, ${`req_${idOf(old, team, 0, 6)}`}, ${source}, 1, 'queued', 0, now(), now())`
       yield* sql`insert into workflow_steps (id, team_id, run_id, part, steps, created_at)
         values (${`wsp_${idOf(old, team, 0, 6)}`}, ${team}, ${run}, 1, '{}', now())`
       yield* sql`insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
         values (${run}, ${team}, 1, ${workflow}, now())`
+      yield* sql`insert into workflow_drafts (workflow_id, team_id, based_on_version, steps, edges, created_at, updated_at)
+        values (${workflow}, ${team}, 1, '[]', '[]', now(), now())`
       yield* sql`insert into workflow_schedules (workflow_id, team_id, cron, timezone, missed, active)
         values (${workflow}, ${team}, '0 9 * * *', 'UTC', 'once', true)`
       yield* sql`insert into workflow_keys (workflow_id, key, team_id, run_id, expires_at)
@@ -326,6 +329,10 @@ const cases: Readonly<Record<string, Case>> = {
     RunReads.activity(mine, { search: undefined, sources: some(ids?.source), statuses: [] }, page),
   "RunReads.idsOf": (ids) =>
     RunReads.idsOf(mine, { search: undefined, sources: [], workflows: some(ids?.workflow), statuses: [] }, page),
+  "VersionReads.list": (ids) => VersionReads.list(mine, (ids ?? idsOf(mine)).workflow, sub),
+  "VersionReads.get": (ids) => VersionReads.get(mine, (ids ?? idsOf(mine)).workflow, 1),
+  "VersionReads.definitionOf": (ids) => VersionReads.definitionOf(mine, (ids ?? idsOf(mine)).workflow, 1),
+  "VersionReads.comparison": (ids) => VersionReads.comparison(mine, (ids ?? idsOf(mine)).workflow, 1, null),
   "SummaryReads.workflows": (ids) => told(SummaryReads.workflows(mine, [(ids ?? idsOf(mine)).workflow])),
   "NamedReads.named": () => NamedReads.named(mine, "sources", { query: "", behind: null, limit: 100 }),
   "Store.get of a transformation": (ids) =>

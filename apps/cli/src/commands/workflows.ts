@@ -180,7 +180,7 @@ const test = Command.make(
       if (draft) return yield* usage("--draft needs the name or id of a workflow")
       const [first, ...others] = yield* workflowsIn(workflow)
       if (first === undefined || others.length > 0) return yield* usage(`${workflow} must have exactly one workflow`)
-      const { edges, source_id, steps } = yield* resolved(first)
+      const { edges, source_id, steps }: Members = yield* resolved(first)
       const asked = { ...given, steps, edges, source_id }
       return yield* call((client, signal) => client.post("/workflows/test", { body: asked as never, signal }))
     })

@@ -1,4 +1,4 @@
-import { createRootRoute, createRoute, createRouter, Link } from "@tanstack/react-router"
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link } from "@tanstack/react-router"
 import { folder } from "./gateway.ts"
 import { BulkOperation, BulkOperations } from "./pages/BulkOperations.tsx"
 import { Event, Events } from "./pages/Events.tsx"
@@ -42,6 +42,8 @@ const pages = [
   ["/connections/$id", Connection],
   ["/workflows", Workflows],
   ["/workflows/$id", Workflow],
+  // Loaded when it is opened.
+  ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/WorkflowEditor.tsx"), "WorkflowEditor")],
   ["/workflows/$id/runs/$runId", Run]
 ] as const
 

@@ -122,6 +122,7 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
         "sources/new",
         "destinations/new",
         "connections/new",
+        "workflows/new",
         `requests/${traffic.last}`,
         `workflows/${traffic.workflow.id}/edit`
       ]
@@ -300,6 +301,27 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
     await page.getByRole("button", { name: "Save mine over it" }).click()
     await page.getByText("Saved as version 4").waitFor()
     expect((await gateway.api("GET", `/workflows/${id}`)).steps[1].name).toBe("A short wait")
+  })
+
+  it("A workflow is made from a template whose steps are shown first, and activated", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
+    await page.goto("./workflows/new")
+    const name = gateway.name("from a template")
+    await page.getByLabel("Name", { exact: true }).fill(name)
+    await page.getByLabel("Source", { exact: true }).selectOption(traffic.source.id)
+    await page.getByLabel("Template", { exact: true }).selectOption("failed-payment-alert")
+    await page.getByRole("button", { name: /^Failed payments only, filter/ }).waitFor()
+    await page.getByLabel(/^Where the text goes/).selectOption(traffic.good.id)
+    await page.getByRole("button", { name: "Create the workflow" }).click()
+    await heading(page, `Edit ${name}`).waitFor()
+    await page.getByRole("link", { name: "Back" }).click()
+    await page.getByRole("button", { name: "Activate" }).click()
+    await page.locator("header .badge", { hasText: "Active" }).waitFor()
+    await page.getByRole("button", { name: "Pause" }).click()
+    await page.locator("header .badge", { hasText: "Paused" }).waitFor()
   })
 
   it("An approval is decided on the graph of its run", async ({ gateway, page, traffic }) => {

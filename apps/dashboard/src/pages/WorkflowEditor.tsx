@@ -191,12 +191,7 @@ const StepForm = ({
           ))}
         </select>
       </div>
-      <Fields
-        document={document}
-        schema={configOf(document, step.kind)}
-        prefix="config."
-        values={(step.config ?? {}) as Readonly<Record<string, unknown>>}
-      />
+      <Fields document={document} schema={configOf(document, step.kind)} prefix="config." values={step.config ?? {}} />
       {fault === null ? null : (
         <p role="alert" className="notice bad">
           {fault}. The step keeps its last valid settings.
@@ -403,8 +398,7 @@ const Editor = ({ document, workflow }: { readonly document: Document; readonly 
       setVersion(saved.version)
       setTheirs(null)
       setSaid(`Saved as version ${saved.version}`)
-      const { warnings } = saved as Row<"WrittenWorkflow">
-      setRemarks((warnings ?? []).map(({ message, path }) => ({ stepId: stepAt(graph.steps, path), message })))
+      setRemarks((saved.warnings ?? []).map(({ message, path }) => ({ stepId: stepAt(graph.steps, path), message })))
       await refresh()
     } catch (error) {
       if (error instanceof TidegateError && error.code === "workflow_conflict") {

@@ -33,6 +33,11 @@ export const Workflows = () => {
     <>
       <header>
         <h1>Workflows</h1>
+        <div className="actions">
+          <Link to="/workflows/new" className="button">
+            New workflow
+          </Link>
+        </div>
       </header>
       <List
         label="Workflows"
@@ -133,6 +138,17 @@ export const Workflow = () => {
           <Choice name="status" label="Status" values={statuses} />
         </div>
         <div className="actions">
+          <Action
+            run={() => {
+              const status = data.status === "active" ? "paused" : "active"
+              return client.patch("/workflows/{id}", {
+                params: { path: { id } },
+                body: { version: data.version, status }
+              })
+            }}
+          >
+            {data.status === "active" ? "Pause" : "Activate"}
+          </Action>
           <Link to={`/workflows/${id}/edit`} className="button">
             Edit
           </Link>

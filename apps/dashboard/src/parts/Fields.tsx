@@ -30,11 +30,9 @@ const exampleOf = ({ examples = [] }: Schema): string => {
 const shownAs = (value: unknown, kind: string): string =>
   value === undefined || value === null
     ? ""
-    : kind === "json"
-      ? JSON.stringify(value, null, 2)
-      : typeof value === "string"
-        ? value
-        : String(value as number | boolean)
+    : typeof value === "string" && kind !== "json"
+      ? value
+      : JSON.stringify(value, null, 2)
 
 /** One field for each member of a schema, required ones first, with the values that it has so far. */
 export const Fields = ({

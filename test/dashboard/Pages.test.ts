@@ -293,14 +293,16 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
     await page.getByRole("button", { name: "Save", exact: true }).click()
     await page.getByText("Saved as version 2").waitFor()
     const saved = await gateway.api("GET", `/workflows/${id}`)
-    expect(saved.steps[1]).toMatchObject({ kind: "delay", config: { mode: "for", amount: 2, unit: "seconds" } })
-    expect(saved.edges[1]).toMatchObject({ source_step_id: "large", source_port: "matched", target_step_id: "delay_2" })
-    await gateway.api("PATCH", `/workflows/${id}`, { steps: [saved.steps[0]], edges: [saved.edges[0]] })
+    expect(saved).toMatchObject({
+      steps: [{ id: "large" }, { kind: "delay", config: { mode: "for", amount: 2, unit: "seconds" } }],
+      edges: [{}, { source_step_id: "large", source_port: "matched", target_step_id: "delay_2" }]
+    })
+    await gateway.api("PATCH", `/workflows/${id}`, { name: gateway.name("renamed") })
     await page.getByLabel("Name", { exact: true }).fill("A short wait")
     await page.getByRole("button", { name: "Save", exact: true }).click()
     await page.getByRole("button", { name: "Save mine over it" }).click()
     await page.getByText("Saved as version 4").waitFor()
-    expect((await gateway.api("GET", `/workflows/${id}`)).steps[1].name).toBe("A short wait")
+    expect(await gateway.api("GET", `/workflows/${id}`)).toMatchObject({ steps: [{}, { name: "A short wait" }] })
   })
 
   it("A workflow is made from a template whose steps are shown first, and activated", async ({
@@ -334,7 +336,7 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
     const run = await gateway.api("POST", `/workflows/${id}/runs`, {})
     await gateway.eventually("the run waits", async () => {
       const { steps } = await gateway.api("GET", `/workflows/${id}/runs/${run.id}`)
-      return steps[0].wait?.kind === "signal" ? true : null
+      return steps[0]?.wait?.kind === "signal" ? true : null
     })
     await page.goto(`./workflows/${id}/runs/${run.id}`)
     await page.getByRole("button", { name: "Approve" }).click()

@@ -117,7 +117,15 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
     async (theme, { page, traffic }) => {
       await page.emulateMedia({ colorScheme: theme })
       await page.setViewportSize(theme === "dark" ? { width: 375, height: 720 } : { width: 1280, height: 800 })
-      const paths = ["", "sources/new", "destinations/new", "connections/new", `requests/${traffic.last}`]
+      const paths = [
+        "",
+        "sources/new",
+        "destinations/new",
+        "connections/new",
+        "workflows/new",
+        `requests/${traffic.last}`,
+        `workflows/${traffic.workflow.id}/edit`
+      ]
       for (const path of [
         ...paths,
         ...lists.map((name) => name.toLowerCase().replace("workflow runs", "runs").replace(" ", "-"))
@@ -250,6 +258,118 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
     await page.getByRole("button", { name: "Delete it and its connections?" }).click()
     await heading(page, "Destinations").waitFor()
     expect((await gateway.call("GET", `/destinations/${id}`)).status).toBe(404)
+  })
+
+  it("A workflow is changed on its graph by the keyboard, tried, saved, and saved over a version that somebody else has saved", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
+    const { id } = await gateway.api("POST", "/workflows", {
+      name: gateway.name("edited"),
+      source_id: traffic.source.id,
+      status: "draft",
+      steps: [{ id: "large", kind: "filter", config: { conditions: { body: { total: { $gt: 10 } } } } }],
+      edges: [{ source_type: "trigger", target_step_id: "large" }]
+    })
+    await page.goto(`./workflows/${id}`)
+    await page.getByRole("link", { name: "Edit" }).click()
+    await page.getByRole("button", { name: /^large, filter/ }).focus()
+    await page.keyboard.press("Enter")
+    await page.getByLabel("New step").selectOption("delay")
+    await page.getByRole("button", { name: "Add it after the selected one" }).click()
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    // The delay has no settings yet. The gateway's words stand at the step.
+    await page.getByRole("alert").first().waitFor()
+    await page.getByRole("button", { name: /^delay_2, delay, faulty/ }).waitFor()
+    await page.getByLabel(/^mode/).selectOption("for")
+    await page.getByLabel(/^unit/).selectOption("seconds")
+    await page.getByLabel(/^amount/).click()
+    await page.getByLabel("Insert a value of the sample").selectOption("trigger.body.total")
+    expect(await page.getByLabel(/^amount/).inputValue()).toBe("{{trigger.body.total}}")
+    await page.getByLabel(/^amount/).fill("2")
+    await page.getByRole("button", { name: "Test", exact: true }).click()
+    await page.getByRole("button", { name: /^delay_2, delay, Succeeded/ }).waitFor()
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    await page.getByText("Saved as version 2").waitFor()
+    const saved = await gateway.api("GET", `/workflows/${id}`)
+    expect(saved).toMatchObject({
+      steps: [{ id: "large" }, { kind: "delay", config: { mode: "for", amount: 2, unit: "seconds" } }],
+      edges: [{}, { source_step_id: "large", source_port: "matched", target_step_id: "delay_2" }]
+    })
+    await gateway.api("PATCH", `/workflows/${id}`, { name: gateway.name("renamed") })
+    await page.getByLabel("Name", { exact: true }).fill("A short wait")
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    await page.getByRole("button", { name: "Save mine over it" }).click()
+    await page.getByText("Saved as version 4").waitFor()
+    expect(await gateway.api("GET", `/workflows/${id}`)).toMatchObject({ steps: [{}, { name: "A short wait" }] })
+  })
+
+  it("A workflow is made from a template whose steps are shown first, and activated", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
+    await page.goto("./workflows/new")
+    const name = gateway.name("from a template")
+    await page.getByLabel("Name", { exact: true }).fill(name)
+    await page.getByLabel("Source", { exact: true }).selectOption(traffic.source.id)
+    await page.getByLabel("Template", { exact: true }).selectOption("failed-payment-alert")
+    await page.getByRole("button", { name: /^Failed payments only, filter/ }).waitFor()
+    await page.getByLabel(/^Where the text goes/).selectOption(traffic.good.id)
+    await page.getByRole("button", { name: "Create the workflow" }).click()
+    await heading(page, `Edit ${name}`).waitFor()
+    await page.getByRole("link", { name: "Back" }).click()
+    await page.getByRole("button", { name: "Activate" }).click()
+    await page.locator("header .badge", { hasText: "Active" }).waitFor()
+    await page.getByRole("button", { name: "Pause" }).click()
+    await page.locator("header .badge", { hasText: "Paused" }).waitFor()
+  })
+
+  it("An approval is decided on the graph of its run", async ({ gateway, page, traffic }) => {
+    const { id } = await gateway.api("POST", "/workflows", {
+      name: gateway.name("approval"),
+      source_id: traffic.source.id,
+      steps: [{ id: "step_ask", kind: "wait", name: "Ask", config: { for: "approval", amount: 1, unit: "hours" } }],
+      edges: [{ source_type: "trigger", target_step_id: "step_ask" }]
+    })
+    const run = await gateway.api("POST", `/workflows/${id}/runs`, {})
+    await gateway.eventually("the run waits", async () => {
+      const { steps } = await gateway.api("GET", `/workflows/${id}/runs/${run.id}`)
+      return steps[0]?.wait?.kind === "signal" ? true : null
+    })
+    await page.goto(`./workflows/${id}/runs/${run.id}`)
+    await page.getByRole("button", { name: "Approve" }).click()
+    await gateway.eventually("the run has ended", async () => {
+      const { status } = await gateway.api("GET", `/workflows/${id}/runs/${run.id}`)
+      return status === "succeeded" ? true : null
+    })
+    await page.reload()
+    await page.getByRole("button", { name: /^Ask, wait, Succeeded/ }).waitFor()
+  })
+
+  it("A filter is made of rows, tried on stored requests, and saved as a rule of its connection", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
+    const { id } = await gateway.connection(traffic.source, traffic.good, [{ type: "delay", delay: 1000 }])
+    await page.goto(`./connections/${id}`)
+    await page.getByLabel("Member", { exact: true }).fill("total")
+    await page.getByLabel("Operator", { exact: true }).selectOption("$gte")
+    await page.getByLabel("Value", { exact: true }).fill("28")
+    await page.getByRole("button", { name: "Add the condition" }).click()
+    await page.getByRole("button", { name: /^Try it/ }).click()
+    await page.getByText(/^2 of \d+ requests match/).waitFor()
+    await page.getByText("body.total $gte 28, but it is 27").waitFor()
+    await page.getByRole("button", { name: "Save the filter" }).click()
+    await gateway.eventually("the filter is stored", async () => {
+      const { rules } = await gateway.api("GET", `/connections/${id}`)
+      return rules.length === 2 ? true : null
+    })
+    const { rules } = await gateway.api("GET", `/connections/${id}`)
+    expect(rules).toMatchObject([{ type: "filter", body: { total: { $gte: 28 } } }, { type: "delay" }])
+    await gateway.api("DELETE", `/connections/${id}`)
   })
 
   it("An id that is pasted anywhere opens its record, and keys move in a list", async ({ page, traffic }) => {

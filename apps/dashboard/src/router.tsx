@@ -1,8 +1,9 @@
-import { createRootRoute, createRoute, createRouter, Link } from "@tanstack/react-router"
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link } from "@tanstack/react-router"
 import { folder } from "./gateway.ts"
 import { BulkOperation, BulkOperations } from "./pages/BulkOperations.tsx"
 import { Event, Events } from "./pages/Events.tsx"
 import { NewConnection, NewDestination, NewSource } from "./pages/New.tsx"
+import { NewWorkflow } from "./pages/NewWorkflow.tsx"
 import { Overview } from "./pages/Overview.tsx"
 import { Request, Requests } from "./pages/Requests.tsx"
 import { Connection, Connections, Destination, Destinations, Source, Sources } from "./pages/Resources.tsx"
@@ -41,7 +42,10 @@ const pages = [
   ["/connections", Connections],
   ["/connections/$id", Connection],
   ["/workflows", Workflows],
+  ["/workflows/new", NewWorkflow],
   ["/workflows/$id", Workflow],
+  // Loaded when it is opened.
+  ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/WorkflowEditor.tsx"), "WorkflowEditor")],
   ["/workflows/$id/runs/$runId", Run]
 ] as const
 

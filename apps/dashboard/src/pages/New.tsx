@@ -9,7 +9,7 @@ import { Failure, Loading } from "../parts/States.tsx"
 import { useRefresh, useSession } from "../session.ts"
 
 /** A form that makes a resource and opens it. The gateway's refusal is shown above the button, and nothing is lost. */
-const Making = ({
+export const Making = ({
   children,
   make,
   title
@@ -60,14 +60,14 @@ const Making = ({
   )
 }
 
-const NameField = ({ example }: { readonly example: string }) => (
+export const NameField = ({ example }: { readonly example: string }) => (
   <div className="field">
     <label htmlFor="name">Name</label>
     <input id="name" name="name" required maxLength={155} placeholder={example} />
   </div>
 )
 
-const textIn = (form: HTMLFormElement, name: string): string => {
+export const textIn = (form: HTMLFormElement, name: string): string => {
   const value = new FormData(form).get(name)
   return typeof value === "string" ? value : ""
 }
@@ -140,7 +140,7 @@ export const NewDestination = () => {
   )
 }
 
-const Choose = ({
+export const Choose = ({
   choices,
   label,
   name,

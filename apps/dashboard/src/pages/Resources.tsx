@@ -12,6 +12,7 @@ import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
+import { TryFilter } from "./TryFilter.tsx"
 
 type Source = Row<"Source">
 type Destination = Row<"Destination">
@@ -339,6 +340,7 @@ export const Connection = () => {
       {data.rules.length === 0 ? (
         <div className="notice">It has no rules: every request is delivered at once.</div>
       ) : null}
+      <TryFilter key={data.updated_at} connection={data} />
       <Edit
         title="Rules"
         value={data.rules}

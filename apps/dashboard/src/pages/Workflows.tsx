@@ -1,14 +1,17 @@
 import { useQuery } from "@tanstack/react-query"
-import { Link, useParams } from "@tanstack/react-router"
+import { Link, useNavigate, useParams } from "@tanstack/react-router"
+import { useState } from "react"
 import type { Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
 import { Text } from "../parts/Body.tsx"
 import { Choice, defaultRange, Live, Range, useFilters } from "../parts/Filters.tsx"
+import { type Edge, Graph } from "../parts/Graph.tsx"
 import { type Column, List } from "../parts/List.tsx"
 import { NamedLink } from "../parts/Named.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
+import { edgesOf, nodesOf, titleOf, trigger } from "../parts/StepGraph.ts"
 import { lengthOf, Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
 
@@ -30,6 +33,11 @@ export const Workflows = () => {
     <>
       <header>
         <h1>Workflows</h1>
+        <div className="actions">
+          <Link to="/workflows/new" className="button">
+            New workflow
+          </Link>
+        </div>
       </header>
       <List
         label="Workflows"
@@ -97,6 +105,7 @@ export const Runs = () => {
 
 export const Workflow = () => {
   const { id = "" } = useParams({ strict: false })
+  const [selected, setSelected] = useState<string | null>(null)
   const { client, team } = useSession()
   const { from = defaultRange, status } = useFilters().search
   const workflow = useQuery({
@@ -106,6 +115,7 @@ export const Workflow = () => {
   if (workflow.isPending) return <Loading />
   if (workflow.isError) return <Failure error={workflow.error} retry={workflow.refetch} />
   const { data } = workflow
+  const step = data.steps?.find((one) => one.id === selected)
   const query = { from, ...(status === undefined ? {} : { status: [status as Run["status"]] }) }
   const columns: ReadonlyArray<Column<Row<"WorkflowRun">>> = [
     { title: "Status", width: "130px", cell: ({ outcome, status }) => <Status of={outcome ?? status} /> },
@@ -127,35 +137,35 @@ export const Workflow = () => {
           <Range />
           <Choice name="status" label="Status" values={statuses} />
         </div>
+        <div className="actions">
+          <Action
+            run={() => {
+              const status = data.status === "active" ? "paused" : "active"
+              return client.patch("/workflows/{id}", {
+                params: { path: { id } },
+                body: { version: data.version, status }
+              })
+            }}
+          >
+            {data.status === "active" ? "Pause" : "Activate"}
+          </Action>
+          <Link to={`/workflows/${id}/edit`} className="button">
+            Edit
+          </Link>
+        </div>
       </header>
-      <Panel title="Steps">
-        <table>
-          <thead>
-            <tr>
-              <th>Step</th>
-              <th>Kind</th>
-              <th>Then</th>
-            </tr>
-          </thead>
-          <tbody>
-            {(data.steps ?? []).map((step) => (
-              <tr key={step.id}>
-                <td>
-                  <bdi>{step.name ?? step.id}</bdi>
-                </td>
-                <td>{step.kind}</td>
-                <td>
-                  {(data.edges ?? [])
-                    .flatMap(({ source_step_id, target_step_id }) =>
-                      source_step_id === step.id ? [target_step_id] : []
-                    )
-                    .join(", ")}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Panel>
+      <Graph
+        label="Steps of the workflow"
+        nodes={nodesOf(data.steps ?? [])}
+        edges={edgesOf(data.edges ?? [])}
+        selected={selected}
+        onSelect={setSelected}
+      />
+      {step === undefined ? null : (
+        <Panel title={<bdi>{titleOf(step)}</bdi>}>
+          <Text text={JSON.stringify(step)} />
+        </Panel>
+      )}
       <List
         label="Runs"
         keys={["workflow runs", team, id, query]}
@@ -180,9 +190,42 @@ const Preview = ({ of, title }: { readonly title: string; readonly of: unknown }
     </details>
   )
 
+type Executed = Row<"WorkflowRunDetail">["steps"][number]
+
+/** What can be done at a step of a run: go on from it after a failure, or decide when it waits for an approval. */
+const Decide = ({ run, step }: { readonly run: Row<"WorkflowRunDetail">; readonly step: Executed }) => {
+  const { client } = useSession()
+  const path = { id: run.workflow_id, runId: run.id }
+  const decide = (decision: "approve" | "reject") =>
+    client.post("/workflows/{id}/runs/{runId}/steps/{stepId}/decision", {
+      params: { path: { ...path, stepId: step.step_id } },
+      body: { decision }
+    })
+  if (step.status === "failed" && run.status === "failed") {
+    return (
+      <Action
+        run={() =>
+          client.post("/workflows/{id}/runs/{runId}/retry", { params: { path }, body: { step_id: step.step_id } })
+        }
+        done="Queued again"
+      >
+        Retry from this step
+      </Action>
+    )
+  }
+  return step.kind === "wait" && step.wait?.kind === "signal" ? (
+    <div className="bar">
+      <Action run={() => decide("approve")} primary>
+        Approve
+      </Action>
+      <Action run={() => decide("reject")}>Reject</Action>
+    </div>
+  ) : null
+}
+
 /** A step of a run: what went in, what came out, and why it failed or did not run. */
-const Step = ({ step }: { readonly step: Row<"WorkflowRunDetail">["steps"][number] }) => (
-  <Panel title={<bdi>{step.name ?? step.step_id}</bdi>} right={<Status of={step.status} />}>
+const Step = ({ run, step }: { readonly run: Row<"WorkflowRunDetail">; readonly step: Executed }) => (
+  <Panel title={<bdi>{titleOf({ id: step.step_id, name: step.name })}</bdi>} right={<Status of={step.status} />}>
     <Facts
       of={[
         ["Kind", step.kind],
@@ -194,22 +237,42 @@ const Step = ({ step }: { readonly step: Row<"WorkflowRunDetail">["steps"][numbe
         ["Ended", step.finished_at === null ? undefined : <Time key="ended" at={step.finished_at} precise />]
       ]}
     />
+    <Decide run={run} step={step} />
     <Preview title="Input" of={step.input_preview} />
     <Preview title="Output" of={step.output_preview} />
   </Panel>
 )
 
+/** The ways that a run has taken: an edge to each step from the one by which it was first reached. */
+const takenEdges = ({ steps }: Row<"WorkflowRunDetail">): ReadonlyArray<Edge> =>
+  steps.flatMap(({ input, step_id }) =>
+    input === null ? [] : [{ from: input.source_step_id ?? trigger, to: step_id, label: input.source_port }]
+  )
+
 export const Run = () => {
   const { id = "", runId = "" } = useParams({ strict: false })
+  const navigate = useNavigate()
+  const [selected, setSelected] = useState<string | null>(null)
   const { client, team } = useSession()
   const path = { id, runId }
   const run = useQuery({
     queryKey: ["run", team, runId],
     queryFn: () => client.get("/workflows/{id}/runs/{runId}", { params: { path, query: { include_previews: true } } })
   })
-  if (run.isPending) return <Loading />
+  const workflow = useQuery({
+    queryKey: ["workflow", team, id],
+    queryFn: () => client.get("/workflows/{id}", { params: { path: { id } } })
+  })
+  if (run.isPending || workflow.isPending) return <Loading />
   if (run.isError) return <Failure error={run.error} retry={run.refetch} />
   const { data } = run
+  // A run keeps its own version. The edges of another one would be wrong for it.
+  const current = workflow.data?.version === data.workflow_version ? workflow.data.edges : undefined
+  const edges = current === undefined ? takenEdges(data) : edgesOf(current)
+  const shown =
+    data.steps.find(({ step_id }) => step_id === selected) ??
+    data.steps.find(({ status }) => status === "failed") ??
+    data.steps[0]
   return (
     <>
       <header>
@@ -217,15 +280,27 @@ export const Run = () => {
         <Status of={data.outcome ?? data.status} />
         <span className="mono">{runId}</span>
         <div className="actions">
-          {data.status === "failed" ? (
+          {data.finished_at === null ? (
             <Action
-              run={() => client.post("/workflows/{id}/runs/{runId}/retry", { params: { path }, body: {} as never })}
-              done="Queued again"
-              primary
+              run={() => client.post("/workflows/{id}/runs/{runId}/cancel", { params: { path } })}
+              asks="Abort what it calls now?"
             >
-              Retry from the failed step
+              Cancel
             </Action>
-          ) : null}
+          ) : (
+            <Action
+              run={async () => {
+                const { id: next } = await client.post("/workflows/{id}/runs/{runId}/rerun", {
+                  params: { path },
+                  body: {}
+                })
+                await navigate({ to: `/workflows/${id}/runs/${next}` })
+              }}
+              asks="Send everything again?"
+            >
+              Run again
+            </Action>
+          )}
         </div>
       </header>
       {data.error_message === null ? null : <div className="notice bad">{data.error_message}</div>}
@@ -245,9 +320,17 @@ export const Run = () => {
           ]}
         />
       </Panel>
-      {data.steps.map((step) => (
-        <Step key={step.id} step={step} />
-      ))}
+      <Graph
+        label="Steps of the run"
+        nodes={nodesOf(
+          data.steps.map(({ kind, name, step_id }) => ({ id: step_id, kind, name })),
+          new Map(data.steps.map(({ status, step_id }) => [step_id, status]))
+        )}
+        edges={edges}
+        selected={shown?.step_id ?? null}
+        onSelect={setSelected}
+      />
+      {shown === undefined ? null : <Step key={shown.id} run={data} step={shown} />}
     </>
   )
 }

@@ -26,15 +26,25 @@ const exampleOf = ({ examples = [] }: Schema): string => {
   return typeof first === "string" || typeof first === "number" ? String(first) : ""
 }
 
-/** One field for each member of a schema, required ones first. */
+/** A value as its field shows it. */
+const shownAs = (value: unknown, kind: string): string =>
+  value === undefined || value === null
+    ? ""
+    : typeof value === "string" && kind !== "json"
+      ? value
+      : JSON.stringify(value, null, 2)
+
+/** One field for each member of a schema, required ones first, with the values that it has so far. */
 export const Fields = ({
   document,
   prefix,
-  schema
+  schema,
+  values = {}
 }: {
   readonly document: Document
   readonly schema: Schema
   readonly prefix: string
+  readonly values?: Readonly<Record<string, unknown>>
 }) => {
   const required = new Set(schema.required ?? [])
   const members = Object.entries(schema.properties ?? {}).toSorted(
@@ -44,6 +54,7 @@ export const Fields = ({
     const member = plain(document, given)
     const field = `${prefix}${name}`
     const kind = kindOf(member)
+    const shown = shownAs(values[name], kind)
     const label = (
       <>
         {name}
@@ -54,7 +65,7 @@ export const Fields = ({
       <div className="field" key={name}>
         <label htmlFor={field}>{label}</label>
         {kind === "choice" || kind === "boolean" ? (
-          <select id={field} name={field} data-kind={kind} required={required.has(name)} defaultValue="">
+          <select id={field} name={field} data-kind={kind} required={required.has(name)} defaultValue={shown}>
             <option value="">–</option>
             {(kind === "boolean" ? ["true", "false"] : member.enum!).map((value) => (
               <option key={value}>{value}</option>
@@ -69,6 +80,7 @@ export const Fields = ({
             spellCheck={false}
             className="mono"
             placeholder="JSON"
+            defaultValue={shown}
           />
         ) : (
           <input
@@ -79,6 +91,7 @@ export const Fields = ({
             autoComplete="off"
             required={required.has(name)}
             placeholder={exampleOf(member)}
+            defaultValue={shown}
           />
         )}
         {member.description === undefined ? null : <p className="muted">{member.description}</p>}

@@ -1,0 +1,58 @@
+import type { Row } from "../gateway.ts"
+import type { Edge, Node } from "./Graph.tsx"
+
+/** The steps of workflows as nodes of a graph. */
+
+export type Step = Row<"WorkflowStep">
+export type StepEdge = Row<"WorkflowEdge">
+
+/** The node of what begins a run. */
+export const trigger = "trigger"
+
+const triggerNode: Node = { id: trigger, title: "Trigger", kind: "a request or another start" }
+
+/** Where an edge begins. */
+export const beginOf = ({ source_step_id }: StepEdge): string => source_step_id ?? trigger
+
+/** A step without a name is called by its id. */
+export const titleOf = ({ id, name = "" }: { readonly id: string; readonly name?: string }): string =>
+  name === "" ? id : name
+
+export const nodesOf = (
+  steps: ReadonlyArray<{ readonly id: string; readonly kind: string; readonly name?: string }>,
+  statuses: ReadonlyMap<string, string> = new Map(),
+  faulty: ReadonlySet<string> = new Set()
+): ReadonlyArray<Node> => [
+  triggerNode,
+  ...steps.map((step): Node => {
+    const { id, kind } = step
+    const status = statuses.get(id)
+    return { id, title: titleOf(step), kind, isFaulty: faulty.has(id), ...(status === undefined ? {} : { status }) }
+  })
+]
+
+/** The port of an edge is shown unless it is the usual one. */
+export const edgesOf = (edges: ReadonlyArray<StepEdge>): ReadonlyArray<Edge> =>
+  edges.map((edge) => ({
+    from: beginOf(edge),
+    to: edge.target_step_id,
+    ...((edge.source_port ?? "out") === "out" ? {} : { label: edge.source_port! })
+  }))
+
+/** The ports that edges of a step can begin at. `error` exists if the step branches on errors. */
+export const portsOf = (step: Step | undefined): ReadonlyArray<string> => {
+  if (step === undefined) return ["out"]
+  const config = (step.config ?? {}) as {
+    readonly on_error?: unknown
+    readonly paths?: ReadonlyArray<{ readonly key: string }>
+  }
+  const own =
+    step.kind === "branch"
+      ? (config.paths ?? []).map(({ key }) => `path_${key}`)
+      : step.kind === "filter"
+        ? ["matched"]
+        : step.kind === "wait"
+          ? ["out", "rejected", "timed_out"]
+          : ["out"]
+  return config.on_error === "branch" ? [...own, "error"] : own
+}

@@ -6,6 +6,7 @@ import { NewConnection, NewDestination, NewSource } from "./pages/New.tsx"
 import { Overview } from "./pages/Overview.tsx"
 import { Request, Requests } from "./pages/Requests.tsx"
 import { Connection, Connections, Destination, Destinations, Source, Sources } from "./pages/Resources.tsx"
+import { Team } from "./pages/Team.tsx"
 import { Run, Runs, Workflow, Workflows } from "./pages/Workflows.tsx"
 import { searchOf } from "./parts/Filters.tsx"
 import { Failure } from "./parts/States.tsx"
@@ -42,7 +43,8 @@ const pages = [
   ["/connections/$id", Connection],
   ["/workflows", Workflows],
   ["/workflows/$id", Workflow],
-  ["/workflows/$id/runs/$runId", Run]
+  ["/workflows/$id/runs/$runId", Run],
+  ["/team", Team]
 ] as const
 
 const routes = pages.map(([path, component]) => createRoute({ getParentRoute: () => root, path, component }))

@@ -239,7 +239,7 @@ export const Team = () => {
       <Keys isOwner={isOwner} />
       <Shares />
       <Read name="alert settings" read={() => client.get("/sources/channel-settings")}>
-        {({ chat_configured, chat_last_error, updated_at: _, ...settings }) => (
+        {({ chat_configured, chat_last_error, updated_at: _updatedAt, ...settings }) => (
           <>
             {chat_last_error === null ? null : (
               <div className="notice bad">The chat refused the last alert: {chat_last_error}</div>

@@ -119,6 +119,7 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
       await page.setViewportSize(theme === "dark" ? { width: 375, height: 720 } : { width: 1280, height: 800 })
       const paths = [
         "",
+        "team",
         "sources/new",
         "destinations/new",
         "connections/new",
@@ -132,7 +133,8 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
       ]) {
         await page.goto(`./${path}`)
         await page.getByRole("heading", { level: 1 }).waitFor()
-        await page.getByText("Loading…").waitFor({ state: "detached" })
+        // A page may have several parts that load.
+        await expect.poll(() => page.getByText("Loading…").count(), { timeout: patience }).toBe(0)
         expect([path, await violations(page, theme === "dark")]).toEqual([path, []])
         const isWider = await page.evaluate("document.documentElement.scrollWidth > innerWidth")
         expect([path, isWider]).toEqual([path, false])
@@ -393,6 +395,22 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
     const answer = await fetch(traffic.source.url, { method: "POST", body: "{}" })
     const { request_id } = (await answer.json()) as { request_id: string }
     await page.getByText(request_id).waitFor()
+  })
+
+  it("A share is ended on the team's page, and what a key may not do is not offered", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
+    const { id } = await gateway.api("POST", `/requests/${traffic.last}/share`, { title: gateway.name("share") })
+    await open(page, "Team")
+    await page.getByText("Only an owner who is signed in can see project keys.").waitFor()
+    const shares = page.getByRole("table", { name: "Shares" })
+    await shares.getByRole("button", { name: "Revoke" }).click()
+    await shares.getByRole("button", { name: "End this share?" }).click()
+    await shares.getByRole("button").waitFor({ state: "detached" })
+    const { models } = await gateway.api("GET", "/shares?status=revoked")
+    expect(models.map((one: { id: string }) => one.id)).toEqual([id])
   })
 
   it("Signing out ends the session", async ({ page }) => {

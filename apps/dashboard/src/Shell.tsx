@@ -25,7 +25,8 @@ const groups = [
       ["/destinations", "Destinations"],
       ["/workflows", "Workflows"]
     ]
-  }
+  },
+  { title: "Operate", pages: [["/team", "Team"]] }
 ] as const
 
 /** Any id, pasted anywhere on the page, opens its record. */

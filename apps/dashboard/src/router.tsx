@@ -7,6 +7,7 @@ import { NewWorkflow } from "./pages/NewWorkflow.tsx"
 import { Overview } from "./pages/Overview.tsx"
 import { Request, Requests } from "./pages/Requests.tsx"
 import { Connection, Connections, Destination, Destinations, Source, Sources } from "./pages/Resources.tsx"
+import { Team } from "./pages/Team.tsx"
 import { Run, Runs, Workflow, Workflows } from "./pages/Workflows.tsx"
 import { searchOf } from "./parts/Filters.tsx"
 import { Failure } from "./parts/States.tsx"
@@ -46,7 +47,8 @@ const pages = [
   ["/workflows/$id", Workflow],
   // Loaded when it is opened.
   ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/WorkflowEditor.tsx"), "WorkflowEditor")],
-  ["/workflows/$id/runs/$runId", Run]
+  ["/workflows/$id/runs/$runId", Run],
+  ["/team", Team]
 ] as const
 
 const routes = pages.map(([path, component]) => createRoute({ getParentRoute: () => root, path, component }))

@@ -116,7 +116,7 @@ const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team
     return {
       about: { id, name: found.name, version: found.version },
       steps: draft.steps,
-      edges: draft.edges as unknown as typeof edges,
+      edges: draft.edges as unknown as NonNullable<typeof edges>,
       run_label: draft.run_label,
       source_id: found.source_id
     }

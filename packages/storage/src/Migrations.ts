@@ -45,6 +45,7 @@ import workflowInputs from "./migrations/0042_workflow_inputs.ts"
 import workflowTriggers from "./migrations/0043_workflow_triggers.ts"
 import renewalRequests from "./migrations/0044_renewal_requests.ts"
 import rerunOf from "./migrations/0045_rerun_of.ts"
+import workflowValues from "./migrations/0048_workflow_values.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -93,7 +94,8 @@ const migrations = Migrator.fromRecord({
   "0042_workflow_inputs": workflowInputs,
   "0043_workflow_triggers": workflowTriggers,
   "0044_renewal_requests": renewalRequests,
-  "0045_rerun_of": rerunOf
+  "0045_rerun_of": rerunOf,
+  "0048_workflow_values": workflowValues
 })
 
 /**

@@ -53,6 +53,8 @@ export const introductions: Readonly<Record<string, string>> = {
   Ingress:
     "The calls that senders make. They need no API key: the settings of the source define what a sender has to present. Guide: [sources](../sources.md).",
   "Workflow decisions": "A step of kind `wait` waits for a decision. See [approvals](../workflow-steps.md).",
+  "Workflow values":
+    "Steps of kind `store` keep these values between runs. Guide: [values that stay](../workflow-steps.md#values-that-stay).",
   "Workflow tests":
     "Tests show what a workflow would do with a request. Guide: [testing workflows](../workflow-testing.md).",
   "Workflow templates":

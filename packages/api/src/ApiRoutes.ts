@@ -40,6 +40,7 @@ import * as TransformationHandlers from "./transformations/TransformationHandler
 import * as WorkflowAggregateHandlers from "./workflow-aggregates/WorkflowAggregateHandlers.ts"
 import * as WorkflowDecisionHandlers from "./workflow-decisions/WorkflowDecisionHandlers.ts"
 import * as WorkflowRunHandlers from "./workflow-runs/WorkflowRunHandlers.ts"
+import * as WorkflowValueHandlers from "./workflow-values/WorkflowValueHandlers.ts"
 import * as WorkflowHandlers from "./workflows/WorkflowHandlers.ts"
 import * as WorkflowTemplateHandlers from "./workflow-templates/WorkflowTemplateHandlers.ts"
 import * as WorkflowTestHandlers from "./workflow-tests/WorkflowTestHandlers.ts"
@@ -106,6 +107,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     WorkflowTemplateHandlers.layer,
     WorkflowTestHandlers.layer,
     WorkflowDecisionHandlers.layer,
+    WorkflowValueHandlers.layer,
     FilterHandlers.layer,
     ActionHandlers.layer,
     SourceProviderHandlers.layer,

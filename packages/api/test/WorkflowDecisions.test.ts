@@ -111,4 +111,33 @@ layer(world, { excludeTestServices: true })("Decisions of steps over HTTP", (it)
       })
     })
   )
+
+  it.effect("Values of a workflow are listed, read, stored and deleted by calls", () =>
+    Effect.gen(function* () {
+      const { workflow } = yield* waiting
+      const path = `/workflows/${workflow.id}/values`
+      expect((yield* call("GET", path)).body).toEqual({ keys: [] })
+      const key = `${path}/orders%20of%20a`
+      expect((yield* call("GET", key)).status).toBe(404)
+      const times = { updated_at: expect.any(String), expires_at: null }
+      const stored = { key: "orders of a", value: { n: [1] }, ...times }
+      expect((yield* call("PUT", key, { body: { value: { n: [1] } } })).body).toEqual(stored)
+      expect((yield* call("GET", key)).body).toEqual(stored)
+      expect((yield* call("GET", path)).body).toEqual({ keys: [{ key: "orders of a", ...times }] })
+      const brief = yield* call("PUT", key, { body: { value: 2, expires_in_seconds: 60 } })
+      expect(brief.body).toMatchObject({ value: 2, expires_at: expect.any(String) })
+      for (const body of [
+        {},
+        { value: "x".repeat(16_384) },
+        { value: 1, expires_in_seconds: 0 },
+        { value: 1, ttl: 1 }
+      ]) {
+        expect((yield* call("PUT", key, { body })).status).toBe(400)
+      }
+      for (const method of ["GET", "DELETE"]) expect((yield* call(method, key, { key: teams.b.key })).status).toBe(404)
+      expect((yield* call("PUT", key, { body: { value: 1 }, key: teams.b.key })).status).toBe(404)
+      expect((yield* call("DELETE", key)).body).toEqual({ key: "orders of a", deleted: true })
+      expect((yield* call("DELETE", key)).status).toBe(404)
+    })
+  )
 })

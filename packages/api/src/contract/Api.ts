@@ -26,6 +26,7 @@ import { TeamsApi } from "../teams/TeamsApi.ts"
 import { TransformationsApi } from "../transformations/TransformationsApi.ts"
 import { WorkflowAggregatesApi } from "../workflow-aggregates/WorkflowAggregatesApi.ts"
 import { WorkflowDecisionsApi } from "../workflow-decisions/WorkflowDecisionsApi.ts"
+import { WorkflowValuesApi } from "../workflow-values/WorkflowValuesApi.ts"
 import { WorkflowRunsApi } from "../workflow-runs/WorkflowRunsApi.ts"
 import { WorkflowsApi } from "../workflows/WorkflowsApi.ts"
 import { WorkflowTemplatesApi } from "../workflow-templates/WorkflowTemplatesApi.ts"
@@ -44,6 +45,7 @@ export class Api extends HttpApi.make("tidegate")
     WorkflowAggregatesApi,
     WorkflowTestsApi,
     WorkflowDecisionsApi,
+    WorkflowValuesApi,
     WorkflowTemplatesApi,
     FiltersApi,
     ActionsApi,

@@ -106,7 +106,7 @@ export const storeByStep = Effect.fnUntraced(function* (
       const [done] = yield* sql<{ result: string }>`
         select result from step_results where key = ${stepKey} and team_id = ${of.team_id}`
       const before = yield* readKept(of, key)
-      if (done !== undefined) return shown(readJson(done.result) as unknown as Remembered, operation, before)
+      if (done !== undefined) return shown(readJson(done.result) as Remembered, operation, before)
       const change = changeOf(operation, before)
       if (change === "not_a_number") return change
       const { remembered, to } = change
@@ -129,25 +129,18 @@ interface Change {
 type Writing = Exclude<StoreOperation, { readonly name: "get" }>
 
 const changeOf = (operation: Writing, before: KeptValue | null): Change | "not_a_number" => {
-  switch (operation.name) {
-    case "delete":
-      return { to: "removed", remembered: { found: before !== null, conflict: false } }
-    case "set":
-      return { to: { value: operation.value }, remembered: { found: true, conflict: false } }
-    case "compare_and_set": {
-      // A missing value equals null.
-      const isEqual = isSameJson(before?.value ?? null, operation.expected)
-      return isEqual
-        ? { to: { value: operation.value }, remembered: { found: true, conflict: false } }
-        : { to: "kept", remembered: { found: before !== null, conflict: true } }
-    }
-    case "increment": {
-      const value: unknown = before === null ? 0 : before.value
-      const sum = isJsonNumber(value) ? addNumbers(value, operation.by) : null
-      if (sum === null) return "not_a_number"
-      return { to: { value: sum as Json }, remembered: { found: true, conflict: false, sum } }
-    }
+  const stored = { found: true, conflict: false }
+  if (operation.name === "delete") return { to: "removed", remembered: { ...stored, found: before !== null } }
+  if (operation.name === "increment") {
+    const value: unknown = before === null ? 0 : before.value
+    const sum = isJsonNumber(value) ? addNumbers(value, operation.by) : null
+    return sum === null ? "not_a_number" : { to: { value: sum as Json }, remembered: { ...stored, sum } }
   }
+  // A missing value equals null.
+  if (operation.name === "compare_and_set" && !isSameJson(before?.value ?? null, operation.expected)) {
+    return { to: "kept", remembered: { found: before !== null, conflict: true } }
+  }
+  return { to: { value: operation.value }, remembered: stored }
 }
 
 /** The result of a change. After a conflict it has the value that is stored when it is read. */

@@ -55,6 +55,8 @@ export const introductions: Readonly<Record<string, string>> = {
   "Workflow versions":
     "The versions of a workflow, its single steps, and its draft. Guide: [operating workflows](../workflow-operations.md).",
   "Workflow decisions": "A step of kind `wait` waits for a decision. See [approvals](../workflow-steps.md).",
+  "Workflow values":
+    "Steps of kind `store` keep these values between runs. Guide: [values that stay](../workflow-steps.md#values-that-stay).",
   "Workflow tests":
     "Tests show what a workflow would do with a request. Guide: [testing workflows](../workflow-testing.md).",
   "Workflow templates":

@@ -20,9 +20,10 @@ import { Egress } from "@tidegate/egress/Egress"
 import * as Actors from "@tidegate/entities/Actors"
 import { MailServer } from "@tidegate/entities/Alerts/MailServer"
 import { CallsAtOnce, Room, RunRoom } from "@tidegate/entities/Workflow/RunRoom"
+import { makeStepLinks, StepLinks, stepTokenKeysOf } from "@tidegate/entities/Workflow/StepLinks"
 import * as Cluster from "@tidegate/entities/Cluster"
 import { loopKeysOf, Loops, makeLoops } from "@tidegate/entities/Loops"
-import { Ingress } from "@tidegate/model/Ingress"
+import { Ingress, ingressAt } from "@tidegate/model/Ingress"
 import { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { processRoom } from "@tidegate/runtime/WeighedCache"
 import { TeamLimits } from "@tidegate/resources/TeamLimits"
@@ -184,13 +185,16 @@ const gateway = Effect.gen(function* () {
     edge: publicAndMore.pipe(Layer.provide([core(given, url, keys, Cluster.layerClient({ url, keys })), egress]))
   }
   const [first, ...others] = keys
-  const loops = makeLoops(loopKeysOf([first.key, ...others.map(({ key }) => key)]), given.loops)
+  const ring = [first.key, ...others.map(({ key }) => key)] as const
+  const loops = makeLoops(loopKeysOf(ring), given.loops)
+  const stepLinks = makeStepLinks(stepTokenKeysOf(ring), ingressAt(given.publicUrl, given.ingressUrl))
   yield* Layer.build(
     Layer.provide(roles[given.role], [
       telemetryOf(telemetry),
       Layer.succeed(TeamLimits, given.teamLimits),
       Layer.succeed(ApiOrigins, (origin) => given.apiOrigins.get(origin) ?? origin),
       Layer.succeed(Loops, loops),
+      Layer.succeed(StepLinks, stepLinks),
       Layer.succeed(TrustedProxies.Current, given.trustedProxies),
       Layer.succeed(ConsentKey, consentKeyOf(first.key)),
       Layer.succeed(BrowserSessionKey, browserKeyOf(first.key))

@@ -41,6 +41,7 @@ import * as WorkflowAggregateHandlers from "./workflow-aggregates/WorkflowAggreg
 import * as WorkflowChangeHandlers from "./workflow-changes/WorkflowChangeHandlers.ts"
 import * as WorkflowDecisionHandlers from "./workflow-decisions/WorkflowDecisionHandlers.ts"
 import * as WorkflowRunHandlers from "./workflow-runs/WorkflowRunHandlers.ts"
+import * as WorkflowValueHandlers from "./workflow-values/WorkflowValueHandlers.ts"
 import * as WorkflowHandlers from "./workflows/WorkflowHandlers.ts"
 import * as WorkflowTemplateHandlers from "./workflow-templates/WorkflowTemplateHandlers.ts"
 import * as WorkflowTestHandlers from "./workflow-tests/WorkflowTestHandlers.ts"
@@ -54,6 +55,7 @@ import { Watches } from "./streams/Watches.ts"
 import { SignInSettings } from "./SignInSettings.ts"
 import * as CallTelemetry from "./CallTelemetry.ts"
 import * as DashboardPage from "./dashboard/DashboardPage.ts"
+import * as DecisionPage from "./DecisionPage.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as GuidePages from "./GuidePages.ts"
 import * as PublishedDocument from "./PublishedDocument.ts"
@@ -81,13 +83,14 @@ const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdToken
 /**
  * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, the JSON Schema of files with workflows, a page
  * to try the API at `GET /docs`, the dashboard at `GET /dashboard/` (to which `GET /` redirects browsers), the manual at `GET
- * /docs/guides/`, and the answers for unknown routes.
+ * /docs/guides/`, the pages of links for decisions, and the answers for unknown routes.
  */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = Layer.mergeAll(
   HttpApiBuilder.layer(Api),
   PublishedDocument.layer,
   WorkflowSchema.layer,
   DocsPage.layer,
+  DecisionPage.layer,
   DashboardPage.layer,
   GuidePages.layer,
   Layer.provide(UnmatchedRoutes.layer, CallTelemetry.layer)
@@ -106,6 +109,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     WorkflowTestHandlers.layer,
     WorkflowDecisionHandlers.layer,
     WorkflowChangeHandlers.layer,
+    WorkflowValueHandlers.layer,
     FilterHandlers.layer,
     ActionHandlers.layer,
     SourceProviderHandlers.layer,

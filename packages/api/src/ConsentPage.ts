@@ -36,13 +36,14 @@ const headers = {
   "cache-control": "no-store"
 }
 
-const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
+export const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
 
 /** A name may be in any script: it must not change the direction of the text beside it. */
 const named = (name: string, id: string): string =>
   `<strong><bdi>${escaped(name)}</bdi></strong> (<code>${escaped(id)}</code>)`
 
-const page = (status: number, title: string, body: string): HttpServerResponse.HttpServerResponse =>
+/** A page without scripts, whose forms post only to this gateway, and which no other page may embed. */
+export const page = (status: number, title: string, body: string): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.html(`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -32,6 +32,7 @@ const knownPaths: ReadonlyArray<KnownPath> = [
       anyOrigin: Context.getOrUndefined(annotations, AnyOrigin) === true
     })),
   { pattern: /^\/(?:openapi\.json|docs(?:\/scalar-\w+\.js)?)?\/?$/i, methods: ["GET"], anyOrigin: false },
+  { pattern: /^\/decisions\/(?:approve|reject)\/?$/i, methods: ["GET", "POST"], anyOrigin: false },
   { pattern: /^\/dashboard\/session\/?$/i, methods: ["POST", "DELETE"], anyOrigin: false },
   { pattern: /^\/dashboard(?:\/(?!session\/?$).*)?$/i, methods: ["GET"], anyOrigin: false }
 ]

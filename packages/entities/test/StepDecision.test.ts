@@ -2,6 +2,7 @@ import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Outcome } from "@tidegate/workflows/StepKind"
+import { StepLinks } from "../src/Workflow/StepLinks.ts"
 import { WorkflowEntity } from "../src/Workflow/WorkflowProtocol.ts"
 import { createDestination, team } from "../../storage/test/controlPlane.ts"
 import { coming, create, from, receive, runOf, sent, trim, wake, world } from "./RunsWorld.ts"
@@ -38,6 +39,41 @@ const decide = Effect.fnUntraced(function* (workflow: string, run_id: string, ap
     user_id: "usr_1"
   })
 })
+
+/** A call that sends the URL of the step behind it, which waits for a callback. */
+const callbackWorkflow = Effect.gen(function* () {
+  const destination = yield* createDestination()
+  const body = { url: "{{run.waits.wait.callback_url}}" }
+  return yield* create(
+    [
+      { id: "asking", kind: "destination", resource_id: destination.id, invocation_inputs: { body } },
+      { id: "wait", kind: "wait", config: { for: "callback", amount: 1, unit: "hours" } },
+      trim("answer", "{{steps.wait.output.body.answer}}")
+    ],
+    [from(null, "asking"), from("asking", "wait"), from("wait", "answer")]
+  )
+})
+
+const callBack = Effect.fnUntraced(function* (workflow: string, run_id: string, answer: string) {
+  const client = yield* WorkflowEntity.client
+  return yield* client(workflow).Receive({
+    team_id: team,
+    run_id,
+    step_id: "wait",
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: "Bearer not-kept" },
+    query: "a=1",
+    body: Buffer.from(JSON.stringify({ answer })).toString("base64")
+  })
+})
+
+/** The stored outputs and previews of a run. */
+const writtenOf = (run: string) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql<{ outputs: string | null; previews: string; steps: string }>`
+      select outputs, previews, steps from workflow_steps where run_id = ${run} order by part`
+  )
 
 const refusal = (workflow: string, run: string, of?: string) =>
   Effect.map(Effect.flip(decide(workflow, run, true, of)), (error) => (error as { code: string }).code)
@@ -123,5 +159,88 @@ layer(world, { excludeTestServices: true })("Decision of a step that waits", (it
       expect(yield* refusal(workflow.id, run, "team_other")).toBe("NOT_FOUND")
       expect(yield* refusal(workflow.id, "wfr_none")).toBe("NOT_FOUND")
     })
+  )
+
+  it.effect(
+    "Of concurrent callbacks exactly one is stored, with the outputs of the run, and the run continues by it",
+    () =>
+      Effect.gen(function* () {
+        const workflow = yield* callbackWorkflow
+        const run = yield* receive(workflow, {})
+        yield* wake(workflow.id)
+        expect(yield* runOf(run)).toMatchObject({ status: "running", queued: true })
+        const answers = yield* Effect.all(
+          Array.from({ length: 8 }, (_, i) => Effect.result(callBack(workflow.id, run, ` answer ${i} `))),
+          { concurrency: "unbounded" }
+        )
+        expect(answers.filter(({ _tag }) => _tag === "Success")).toHaveLength(1)
+        expect(yield* ended(workflow.id, run)).toMatchObject({ status: "succeeded", succeeded_steps: 3 })
+        expect(yield* Effect.flip(callBack(workflow.id, run, "late"))).toMatchObject({ code: "STEP_NOT_WAITING" })
+        const written = yield* writtenOf(run)
+        const first = answers.findIndex(({ _tag }) => _tag === "Success")
+        expect(written.map(({ outputs }) => outputs).join("")).toContain(`"answer ${first}"`)
+        // What is kept as long as the run's record has nothing of the callback.
+        expect(written.map(({ steps }) => steps).join("")).not.toContain(`answer ${first}`)
+        expect(written.map(({ outputs }) => outputs).join("")).not.toContain("not-kept")
+      })
+  )
+
+  it.effect(
+    "A callback that comes while the call that asks for it is under way is kept when the process ends then",
+    () =>
+      Effect.gen(function* () {
+        const workflow = yield* callbackWorkflow
+        const run = yield* receive(workflow, {})
+        const begun = yield* Deferred.make<void>()
+        coming.push(Effect.andThen(Deferred.succeed(begun, undefined), Effect.never))
+        const working = yield* Effect.forkChild(wake(workflow.id))
+        yield* Deferred.await(begun)
+        yield* callBack(workflow.id, run, " early ")
+        expect(yield* Effect.flip(callBack(workflow.id, run, "second"))).toMatchObject({ code: "STEP_NOT_WAITING" })
+        yield* Fiber.interrupt(working)
+        expect(yield* ended(workflow.id, run)).toMatchObject({ status: "succeeded", succeeded_steps: 3, queued: false })
+        const written = yield* writtenOf(run)
+        expect(written.at(-1)!.outputs).toContain('"early"')
+      })
+  )
+
+  it.effect("The URL of a step that waits is in no preview", () =>
+    Effect.gen(function* () {
+      const workflow = yield* callbackWorkflow
+      const run = yield* receive(workflow, {})
+      yield* wake(workflow.id)
+      const [first] = yield* writtenOf(run)
+      expect(first!.previews).toContain("http://localhost/callbacks/")
+      const links = (yield* StepLinks).of({ steps: workflow.steps } as never, {
+        team_id: team,
+        workflow_id: workflow.id,
+        run_id: run
+      })
+      const [token] = links!.tokens
+      expect((yield* StepLinks).read(token!)).toEqual({
+        team_id: team,
+        workflow_id: workflow.id,
+        run_id: run,
+        step_id: "wait"
+      })
+      expect(first!.previews).not.toContain(token!.slice(-43))
+      const other = token!.at(-2) === "a" ? "b" : "a"
+      expect((yield* StepLinks).read(`${token!.slice(0, -2)}${other}${token!.slice(-1)}`)).toBeNull()
+    })
+  )
+
+  it.effect(
+    "A step that waits for a callback takes no decision, and a step that waits for a decision no callback",
+    () =>
+      Effect.gen(function* () {
+        const calls = yield* callbackWorkflow
+        const called = yield* receive(calls, {})
+        yield* wake(calls.id)
+        expect(yield* refusal(calls.id, called)).toBe("STEP_NOT_WAITING")
+        const decides = yield* workflowOf()
+        const run = yield* receive(decides, {})
+        yield* wake(decides.id)
+        expect(yield* Effect.flip(callBack(decides.id, run, "x"))).toMatchObject({ code: "STEP_NOT_WAITING" })
+      })
   )
 })

@@ -89,12 +89,17 @@ it.effect("No step can send e-mail with an address of the service itself", () =>
 
 it("Every kind of step that leaves the process has an executor, or the table does not compile", () => {
   const carryOut: StepEffects.Executors["action"] = () => Effect.die("not called")
-  const all: StepEffects.Executors = { action: carryOut, destination: carryOut, transformation: carryOut }
+  const all: StepEffects.Executors = {
+    action: carryOut,
+    destination: carryOut,
+    store: carryOut,
+    transformation: carryOut
+  }
   // @ts-expect-error -- the executor of transformations is forgotten
-  const forgotten: StepEffects.Executors = { action: carryOut, destination: carryOut }
+  const forgotten: StepEffects.Executors = { action: carryOut, destination: carryOut, store: carryOut }
   // @ts-expect-error -- a filter stays within the process
   const strange: StepEffects.Executors = { ...all, filter: carryOut }
-  expect([all, forgotten, strange].map((table) => Object.keys(table).length)).toEqual([3, 2, 4])
+  expect([all, forgotten, strange].map((table) => Object.keys(table).length)).toEqual([4, 3, 5])
   expect(Object.keys(all).toSorted()).toEqual(
     stepKinds
       .filter(({ compile }) => compile === null)

@@ -3,7 +3,8 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { definitionOf } from "@tidegate/channels/SourceProviders"
 import { Dispatcher } from "@tidegate/entities/dispatch/Dispatcher"
 import { Loops } from "@tidegate/entities/Loops"
-import { channelPath } from "@tidegate/model/Ingress"
+import { StepLinks } from "@tidegate/entities/Workflow/StepLinks"
+import { callbackPath, channelPath } from "@tidegate/model/Ingress"
 import { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import type { CalledSubscription } from "@tidegate/storage/channels/Notifications"
 import { Journal } from "@tidegate/storage/Journal"
@@ -13,6 +14,8 @@ import { Bodies } from "./Bodies.ts"
 import { Certificates } from "./Certificates.ts"
 import { type CalledAdapter, Callbacks } from "./channels/Callbacks.ts"
 import { CallbackTelemetry } from "./channels/CallbackTelemetry.ts"
+import { ReceivingSteps } from "./callbacks/ReceivingSteps.ts"
+import { StepCallbacks } from "./callbacks/StepCallbacks.ts"
 import { CalledSubscriptions } from "./channels/CalledSubscriptions.ts"
 import { Admission } from "./handler/Admission.ts"
 import { Answers } from "./handler/Answers.ts"
@@ -32,7 +35,8 @@ import type { FramedMessage } from "./wire/FramedMessage.ts"
  *
  * The steps are in `handler/`: `Admission` decides whether a request is read, `Storing` routes and stores it and wakes the actors,
  * `Answers` answers it, and `Refusals` answers what is not accepted. They use plain callbacks instead of Effect, because they run
- * for every request; see docs/decisions/0002-hot-path.md. Messages of providers to the callbacks of channels are in `channels/`.
+ * for every request; see docs/decisions/0002-hot-path.md. Messages of providers to the callbacks of channels are in `channels/`,
+ * and callbacks for steps of runs in `callbacks/`.
  */
 export class IngressHandler extends Context.Service<
   IngressHandler,
@@ -54,6 +58,7 @@ export class IngressHandler extends Context.Service<
     | BinIngress
     | CalledSubscriptions
     | WaitingSenders
+    | ReceivingSteps
   > = Layer.effect(
     IngressHandler,
     Effect.suspend(() => make)
@@ -114,11 +119,15 @@ const make = Effect.gen(function* () {
     subscriptions: yield* CalledSubscriptions,
     telemetry: yield* CallbackTelemetry.make()
   })
+  const links = yield* StepLinks
+  const stepCallbacks = new StepCallbacks({ bodies, links, refusals, run, steps: yield* ReceivingSteps })
   return IngressHandler.of({
-    handle: (message, response) =>
-      (message.url ?? "").startsWith(channelPath)
-        ? callbacks.admit(message, response)
-        : admission.admit(message, response)
+    handle: (message, response) => {
+      const url = message.url ?? ""
+      if (url.startsWith(channelPath)) return callbacks.admit(message, response)
+      if (url.startsWith(callbackPath)) return stepCallbacks.admit(message, response)
+      return admission.admit(message, response)
+    }
   })
 })
 

@@ -8,6 +8,7 @@ import { HandshakeSteps } from "./HandshakeSteps.ts"
 import { IngestLimits } from "./IngestLimits.ts"
 import { IngressHandler } from "./IngressHandler.ts"
 import { ProxyUpstream } from "./ProxyUpstream.ts"
+import { ReceivingSteps } from "./callbacks/ReceivingSteps.ts"
 import { WaitingSenders } from "./WaitingSenders.ts"
 import { SourceSnapshots } from "./SourceSnapshots.ts"
 
@@ -21,7 +22,8 @@ export const layer = IngressHandler.layer.pipe(
     ProxyExchanges.layer,
     BinIngress.layer,
     CalledSubscriptions.layer,
-    WaitingSenders.layer
+    WaitingSenders.layer,
+    ReceivingSteps.layer
   ]),
   Layer.provide([Certificates.layer, IngestLimits.layer])
 )

@@ -7,6 +7,7 @@ import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
 import { BinIngress } from "../src/BinIngress.ts"
+import { ReceivingSteps } from "../src/callbacks/ReceivingSteps.ts"
 import { WaitingSenders } from "../src/WaitingSenders.ts"
 import { CalledSubscriptions } from "../src/channels/CalledSubscriptions.ts"
 import { Certificates } from "../src/Certificates.ts"
@@ -173,7 +174,8 @@ const doorOf = (world: World) => {
     Layer.succeed(ProxyExchanges, { write: notHere, stats: notHere }),
     Layer.succeed(BinIngress, { store: notHere }),
     Layer.succeed(CalledSubscriptions, { get: notHere, load: notHere, store: notHere }),
-    Layer.succeed(WaitingSenders, { wait: notHere })
+    Layer.succeed(WaitingSenders, { wait: notHere }),
+    Layer.succeed(ReceivingSteps, { receive: notHere })
   )
   return IngressHandler.layer.pipe(
     Layer.provide([journal, snapshots, dispatcher, HandshakeSteps.layer, proxy]),

@@ -15,11 +15,14 @@ export class Ingress extends Context.Service<
 >()("@tidegate/model/Ingress") {
   /** `ingressUrl`: an origin for sources only; null: sources share the control API's origin. */
   static readonly layer = (publicUrl: string, ingressUrl: string | null = null): Layer.Layer<Ingress> =>
-    Layer.succeed(Ingress, {
-      baseUrl: withoutSlash(ingressUrl ?? publicUrl) + withoutSlash(ingressPath),
-      publicUrl: withoutSlash(publicUrl)
-    })
+    Layer.succeed(Ingress, ingressAt(publicUrl, ingressUrl))
 }
+
+/** The same as a value. */
+export const ingressAt = (publicUrl: string, ingressUrl: string | null = null): Ingress["Service"] => ({
+  baseUrl: withoutSlash(ingressUrl ?? publicUrl) + withoutSlash(ingressPath),
+  publicUrl: withoutSlash(publicUrl)
+})
 
 const withoutSlash = (url: string): string => url.replace(/\/+$/, "")
 
@@ -41,8 +44,14 @@ export const sourceUrl = (ingress: Pick<Ingress["Service"], "baseUrl">, name: st
 /** The path that the callbacks of all channel subscriptions start with. */
 export const channelPath = "/channels/"
 
+/** The path that the URLs start with at which steps of runs wait for a callback. */
+export const callbackPath = "/callbacks/"
+
 /** The paths of ingress: all others are the control API's. */
-export const ingressPaths: ReadonlyArray<string> = [ingressPath, channelPath]
+export const ingressPaths: ReadonlyArray<string> = [ingressPath, channelPath, callbackPath]
+
+/** The path of the control API that the links for decisions start with. */
+export const decisionPath = "/decisions/"
 
 /** The public callback URL of a subscription, by its token. Providers send notifications there. */
 export const channelUrl = (ingress: Pick<Ingress["Service"], "baseUrl">, token: string): string =>

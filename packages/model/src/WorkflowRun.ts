@@ -158,7 +158,7 @@ export const StepExecution = Schema.Struct({
   wait: Schema.NullOr(
     Schema.Struct({ kind: Schema.Literals(["delay", "retry", "hold", "signal"]), until: Timestamp }).annotate({
       description:
-        "`hold`: the workflow is paused. `until` is the time at which the step would have started. `signal`: the step waits for a decision until then"
+        "`hold`: the workflow is paused. `until` is the time at which the step would have started. `signal`: the step waits for a decision or a callback until then"
     })
   ),
   warnings: Schema.Array(
@@ -312,7 +312,11 @@ export const StepDecision = Schema.Struct({
   step_id: Schema.String,
   decision: Schema.Literals(["approved", "rejected"]),
   comment: textOrNull,
-  decided_by_user_id: textOrNull.annotate({ description: "Null: an API key decided" }),
+  decided_by: Schema.Literals(["user", "api_key", "link"]),
+  decided_by_user_id: textOrNull.annotate({ description: "Null: an API key decided, or a person who used a link" }),
+  decided_by_name: textOrNull.annotate({
+    description: "The name that a person who used a link gave; nobody has checked it"
+  }),
   decided_at: Timestamp
 }).annotate({ identifier: "StepDecision" })
 export type StepDecision = typeof StepDecision.Type

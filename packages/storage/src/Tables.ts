@@ -227,6 +227,7 @@ export const tables = {
   idempotency_keys: { ...team, kind: "expires", at: "expires_at", sealed: { answer: { row: "id" } } },
   work_in_hand: { ...team, kind: "expires", at: "expires_at" },
   action_holds: { ...team, kind: "expires", at: "held_until" },
+  workflow_values: { ...team, kind: "expires", at: "expires_at" },
   workflow_keys: { ...team, kind: "expires", at: "expires_at" },
   dedupe_keys: { ...team, kind: "expires", at: "expires_at" },
   bulk_operations: { ...team, kind: "expires", at: "expires_at" },

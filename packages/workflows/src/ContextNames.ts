@@ -36,7 +36,11 @@ const knownOf: { readonly [root: string]: Known } = {
     source: members("id", "name"),
     item: "anything"
   },
-  run: members("id", "started_at", "attempt"),
+  run: {
+    ...(members("id", "started_at", "attempt") as object),
+    /** By the ids of steps that wait: their URLs. */
+    waits: "anything"
+  },
   workflow: members("id", "name", "version"),
   source: members("id", "name")
 }

@@ -42,7 +42,7 @@ const outcomeOf = ({ kind, step }: PlannedStep, { error, output = {} }: Mock): O
 export const rehearsalOf = (workflow: Workflow, mocks: ReadonlyMap<string, Mock>, dry: boolean): Rehearsal => {
   const simulated = new Set<number>()
   const plan = workflow.plan.map((step): PlannedStep => {
-    const sample = step.kind.sample ?? (dry ? sampleOf(step) : undefined)
+    const sample = step.kind.sample?.(step.step.config) ?? (dry ? sampleOf(step) : undefined)
     const mock = mocks.get(step.step.id) ?? (sample === undefined ? undefined : { output: sample })
     if (mock === undefined) return step
     simulated.add(step.index)

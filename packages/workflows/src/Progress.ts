@@ -222,7 +222,7 @@ export function* folding(
       steps[i] = {
         ...rest,
         error: rest.error === null || answer === null ? rest.error : { ...rest.error, response: answer },
-        output: rest.status === "pending" ? null : output,
+        output: rest.status === "pending" && rest.early === null ? null : output,
         iterations: iterations === null ? null : foldedList(was, iterations, given)
       }
     }

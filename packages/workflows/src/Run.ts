@@ -26,7 +26,7 @@ export interface Wait {
   readonly kind: "delay" | "retry" | "hold" | "signal"
   /** Unix milliseconds. */
   readonly until: number
-  /** For a delay and a signal: its output so far. */
+  /** For a delay and a signal: its output so far; absent after a callback, whose output is the step's already. */
   readonly output?: { readonly [member: string]: Json }
   /** The ports that are taken when the wait is over; absent: `out`. */
   readonly ports?: ReadonlyArray<string>
@@ -83,6 +83,8 @@ export interface StepState {
   readonly handled: boolean
   readonly skipReason: SkipReason | null
   readonly warnings: ReadonlyArray<Warning>
+  /** The ports of a callback that came before the step waited for it; its `output` is the callback's then. */
+  readonly early: ReadonlyArray<string> | null
   /** Unix milliseconds. */
   readonly startedAt: number | null
   readonly finishedAt: number | null
@@ -151,6 +153,11 @@ export type Occurrence =
       readonly step: number
       readonly output: NonNullable<Wait["output"]>
       readonly ports: ReadonlyArray<string>
+      /**
+       * Present for a callback: the size of its output as JSON, in characters. It is stored as other outputs are, not with the run's
+       * record, and it counts also when it comes before the step waits.
+       */
+      readonly size?: number
     }
   /** The wait of a step is over; when it comes too early, it changes nothing. */
   | { readonly type: "due"; readonly step: number }
@@ -190,6 +197,7 @@ export const untouched: StepState = {
   handled: false,
   skipReason: null,
   warnings: [],
+  early: null,
   startedAt: null,
   finishedAt: null
 }
@@ -282,6 +290,8 @@ const shortened = ({ code, message, status }: StepError): ElementNote["error"] =
   ...(status === undefined ? {} : { status })
 })
 
+const iso = (at: number): string => new Date(at).toISOString()
+
 /** Whether an attempt of the step follows the wait. */
 const isBeforeAttempt = ({ kind }: Wait): boolean => kind === "retry" || kind === "hold"
 
@@ -340,6 +350,10 @@ class Turn {
       case "expanded":
         return this.expand(occurrence.step, step, occurrence.count)
       case "waiting":
+        if (step.early !== null) {
+          const output = { ...(step.output as NonNullable<Wait["output"]>), released_at: iso(this.now) }
+          return this.succeeded(occurrence.step, output, step.early)
+        }
         return this.set(occurrence.step, {
           wait:
             occurrence.portsLate === undefined
@@ -525,7 +539,7 @@ class Turn {
   }
 
   private succeeded(index: number, output: Json, ports: ReadonlyArray<string>): void {
-    this.set(index, { status: "succeeded", output, ports, wait: null, finishedAt: this.now })
+    this.set(index, { status: "succeeded", output, ports, wait: null, early: null, finishedAt: this.now })
     this.leave(index)
   }
 
@@ -591,15 +605,21 @@ class Turn {
     if (step?.status !== "running" || step.wait === null || step.wait.until > this.now || this.state.held) return
     // A retry starts when the limit of parallel steps allows it.
     if (isBeforeAttempt(step.wait)) return this.run({})
-    const output = { ...step.wait.output, released_at: new Date(this.now).toISOString() }
+    const given = step.wait.output ?? (step.output as NonNullable<Wait["output"]>)
+    const output = { ...given, released_at: iso(this.now) }
     this.succeeded(index, output, step.wait.ports ?? ["out"])
   }
 
   /** A signal that comes too late, or a second one, changes nothing. */
-  private signalled({ output, ports, step: index }: Extract<Occurrence, { readonly type: "signalled" }>): void {
+  private signalled({ output, ports, size, step: index }: Extract<Occurrence, { readonly type: "signalled" }>): void {
     const step = this.steps[index]
-    if (step?.status !== "running" || step.wait?.kind !== "signal" || step.wait.until <= this.now) return
-    this.set(index, { wait: { kind: "delay", until: this.now, output, ports } })
+    if (step === undefined || this.state.stopped !== null || this.state.finishedAt !== null) return
+    const { status, wait } = step
+    const isBefore = status === "pending" || (status === "running" && wait === null)
+    if (isBefore && size !== undefined && step.early === null) return this.set(index, { early: ports, output, size })
+    if (status !== "running" || wait?.kind !== "signal" || wait.until <= this.now) return
+    const over = { kind: "delay", until: this.now, ports } as const
+    this.set(index, size === undefined ? { wait: { ...over, output } } : { wait: over, output, size })
   }
 
   /** Nothing begins any more; steps that only wait end now. */

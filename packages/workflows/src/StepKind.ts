@@ -143,7 +143,7 @@ export interface StepKind<Config> {
   /** The ports that an output takes, if the output determines them; otherwise it is the first. */
   readonly portsOf?: (output: Json) => ReadonlyArray<string>
   /** For a kind that only somebody outside can end: its output in tests. */
-  readonly sample?: Json
+  readonly sample?: (config: Config) => Json
   /**
    * Null: its steps leave the process, unless their action evaluates them. The code that runs workflows has an executor for each
    * such kind.

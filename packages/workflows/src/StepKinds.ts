@@ -3,11 +3,21 @@ import { branchKind } from "./kinds/BranchStep.ts"
 import { delayKind } from "./kinds/DelayStep.ts"
 import { destinationKind } from "./kinds/DestinationStep.ts"
 import { filterKind } from "./kinds/FilterStep.ts"
+import { storeKind } from "./kinds/StoreStep.ts"
 import { transformationKind } from "./kinds/TransformationStep.ts"
 import { waitKind } from "./kinds/WaitStep.ts"
 import type { StepKind } from "./StepKind.ts"
 
-const rows = [actionKind, destinationKind, transformationKind, filterKind, delayKind, branchKind, waitKind] as const
+const rows = [
+  actionKind,
+  destinationKind,
+  transformationKind,
+  filterKind,
+  delayKind,
+  branchKind,
+  waitKind,
+  storeKind
+] as const
 
 /** Every kind of step. */
 export const stepKinds: ReadonlyArray<StepKind<unknown>> = rows

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { decided, portsDecided } from "../src/kinds/WaitStep.ts"
+import { decided, portsDecided, receivedAs } from "../src/kinds/WaitStep.ts"
 import { rehearsalOf } from "../src/Mocks.ts"
 import { partOf, stateOf } from "../src/Progress.ts"
 import { queuedRun } from "../src/Run.ts"
@@ -32,7 +32,7 @@ const signal = (play: Play, approves: boolean, comment: string | null = null) =>
   play.tell({
     type: "signalled",
     step: play.indexOf("wait"),
-    output: decided(approves, comment, "usr_1", play.now),
+    output: decided(approves, comment, { by: "user", userId: "usr_1", name: null }, play.now),
     ports: portsDecided(approves)
   })
 
@@ -53,7 +53,9 @@ describe("Step that waits for an approval", () => {
       expect(play.at("wait").output).toEqual({
         decision,
         comment: "as agreed",
+        decided_by: "user",
         decided_by_user_id: "usr_1",
+        decided_by_name: null,
         decided_at: "2026-01-01T00:01:00.000Z",
         released_at: "2026-01-01T00:01:00.000Z"
       })
@@ -124,5 +126,81 @@ describe("Step that waits for an approval", () => {
       const result = compileWorkflow([wait("wait", config)], [edge("", "wait")], catalog)
       expect([config, Result.isFailure(result)]).toEqual([config, true])
     }
+  })
+})
+
+const calledBack = compiled(
+  [
+    call("before"),
+    wait("wait", { for: "callback", amount: 2, unit: "hours" }),
+    echo("by_out", { id: "{{steps.wait.output.body.id}}" }),
+    echo("by_timed_out")
+  ],
+  [
+    edge("", "before"),
+    edge("before", "wait"),
+    edge("wait", "by_out"),
+    edge("wait", "by_timed_out", { source_port: "timed_out" })
+  ]
+)
+
+const receive = (play: Play, id: string) =>
+  play.tell({
+    type: "signalled",
+    step: play.indexOf("wait"),
+    ...receivedAs({ method: "POST", headers: {}, query: {}, body: { id } }, play.now)
+  })
+
+const restarted = (play: Play): void => {
+  play.state = stateOf(calledBack, [partOf(queuedRun(calledBack), play.state)])
+}
+
+describe("Step that waits for a callback", () => {
+  it("The first callback counts, before the step waits and while it does, and over restarts at each moment", () => {
+    for (let seed = 0; seed < 300; seed++) {
+      const roll = dice(seed)
+      const play = new Play(calledBack, facts()).tell({ type: "begun" })
+      let first: string | null = null
+      for (let moment = 0; moment < 8; moment++) {
+        const before = play.state
+        const what = roll()
+        const isInTime = first === null && play.now < Date.UTC(2026, 0, 1, 2)
+        if (what < 0.3) {
+          receive(play, `c${moment}`)
+          expect([seed, play.state !== before]).toEqual([seed, isInTime])
+          if (isInTime) first = `c${moment}`
+        } else if (what < 0.5) play.tell({ type: "held" })
+        else if (what < 0.7) play.tell({ type: "released" })
+        else if (what < 0.85) restarted(play)
+        else while (play.step());
+        // The time of the step begins with the step.
+        if (play.at("wait").wait !== null && roll() < 0.3) play.now += 3_600_000
+      }
+      play.tell({ type: "released" }).finish()
+      const port = first === null ? "by_timed_out" : "by_out"
+      expect([seed, play.at(port).status]).toEqual([seed, "succeeded"])
+      expect(play.at("wait").output).toMatchObject({
+        body: first === null ? null : { id: first },
+        released_at: expect.any(String)
+      })
+    }
+  })
+
+  it("A test of the workflow receives a callback unless its mock says that none came", () => {
+    for (const [mock, step] of [
+      [null, "by_out"],
+      [{ body: { id: 1 } }, "by_out"],
+      [{ received_at: null }, "by_timed_out"]
+    ] as const) {
+      const mocks = new Map(mock === null ? [] : [["wait", { output: mock }]])
+      const play = new Play(rehearsalOf(calledBack, mocks, true).workflow, facts()).run()
+      expect([mock, play.at(step).status]).toEqual([mock, "succeeded"])
+    }
+  })
+
+  it("It has no port for a rejection", () => {
+    const steps = [wait("wait", { for: "callback", amount: 1, unit: "days" }), echo("refused")]
+    const edges = [edge("", "wait"), edge("wait", "refused", { source_port: "rejected" })]
+    expect(Result.isFailure(compileWorkflow(steps, edges, catalog))).toBe(true)
   })
 })

@@ -192,6 +192,11 @@ export const it = gatewayIt
       return { ...present, bch: await gateway.heldOperation(path.split("/")[1] as BulkOf) }
     if (id === "cancelWorkflowRun" || id === "decideWorkflowStep")
       return { ...present, ...(await waitingRunOf(gateway)) }
+    if (path.startsWith("/workflows/{id}/values")) {
+      const { wfl } = await failedRunOf(gateway)
+      await gateway.api("PUT", `/workflows/${wfl!}/values/orders`, { value: 1 })
+      return { ...present, wfl: wfl! }
+    }
     if (path.startsWith("/workflows/{id}/runs")) return { ...present, ...(await failedRunOf(gateway)) }
     if (method === "GET" && id !== "getWorkflowDraft") return present
     if ((id.startsWith("run") && id !== "runSource") || id.startsWith("send")) return present

@@ -43,6 +43,7 @@ const steered = tests("packages/entities/test/RunSteering.test.ts")
 const decisions = tests("packages/api/test/WorkflowDecisions.test.ts")
 const decided = decisions("Workflow step that waits for an approval continues by the decision, which the run shows")
 const undecided = decisions("Decision is refused when the step does not wait, and when its body is wrong")
+const keptValues = decisions("Values of a workflow are listed, read, stored and deleted by calls")
 const cleared = reading("Workflow runs can be cleared after they have ended")
 const active = reading("Workflow runs of the whole team are listed and searched, with their steps")
 const previewed = reading("Workflow run shows previews on request and without secrets")
@@ -74,6 +75,7 @@ export const workflows: Section = {
       steered("A bulk cancellation counts runs that have ended meanwhile as failed, and ends with its operation")
     ),
     row("POST /workflows/{id}/runs/{runId}/steps/{stepId}/decision", decided),
+    row("GET /workflows/{id}/values; GET,PUT,DELETE /workflows/{id}/values/{key}", keptValues),
     row("DELETE /workflows/{id}/runs", cleared),
     row("GET /workflow-activity", active),
     row(
@@ -168,6 +170,10 @@ export const workflows: Section = {
     StartedRerun: [of("*", begunAgain)],
     StepDecisionInput: [of("decision", decided), of("comment", undecided)],
     StepDecision: [of("*", decided)],
+    WorkflowValueInput: [of("*", keptValues)],
+    WorkflowValue: [of("*", keptValues)],
+    WorkflowValueKeys: [of("*", keptValues)],
+    DeletedWorkflowValue: [of("*", keptValues)],
     ClearedRuns: [of("*", cleared)]
   },
   states: [

@@ -27,6 +27,7 @@ import { TransformationsApi } from "../transformations/TransformationsApi.ts"
 import { WorkflowAggregatesApi } from "../workflow-aggregates/WorkflowAggregatesApi.ts"
 import { WorkflowChangesApi } from "../workflow-changes/WorkflowChangesApi.ts"
 import { WorkflowDecisionsApi } from "../workflow-decisions/WorkflowDecisionsApi.ts"
+import { WorkflowValuesApi } from "../workflow-values/WorkflowValuesApi.ts"
 import { WorkflowRunsApi } from "../workflow-runs/WorkflowRunsApi.ts"
 import { WorkflowsApi } from "../workflows/WorkflowsApi.ts"
 import { WorkflowTemplatesApi } from "../workflow-templates/WorkflowTemplatesApi.ts"
@@ -46,6 +47,7 @@ export class Api extends HttpApi.make("tidegate")
     WorkflowTestsApi,
     WorkflowDecisionsApi,
     WorkflowChangesApi,
+    WorkflowValuesApi,
     WorkflowTemplatesApi,
     FiltersApi,
     ActionsApi,

@@ -181,6 +181,11 @@ export const filtered = <const Filters extends Declared.RecordFilters>(filters: 
 
 export const onlyTeam = team
 
+export const workflowValuePath = {
+  ...pathOf("workflow"),
+  key: Id.annotate({ description: "The key of the value", examples: ["orders"] })
+}
+
 export const workflowRunPath = {
   ...pathOf("workflow"),
   runId: Id.annotate({ description: "The run's id", examples: [ids.workflowRun] })

@@ -30,7 +30,9 @@ export class WorkflowDecisionsApi extends HttpApiGroup.make("workflowDecisions")
           step_id: "approved",
           decision: "approved",
           comment: example.comment,
+          decided_by: "api_key",
           decided_by_user_id: null,
+          decided_by_name: null,
           decided_at: at
         },
         errors: ["NOT_FOUND", "STEP_NOT_WAITING", "RUN_ACTIVE", "WORKFLOW_NOT_EXECUTABLE"]

@@ -9,6 +9,7 @@ import type { StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { secretTextsOf, transitionOf } from "./RunRecord.ts"
 import { carryingOut, keyOf } from "./RunWork.ts"
+import type { RunLinks } from "./StepLinks.ts"
 
 /** The longest duration of a test, whatever its steps wait for. */
 const longest = Duration.seconds(60)
@@ -23,6 +24,8 @@ export interface DryRun {
   readonly workflow: Workflow
   readonly run: DueRun
   readonly facts: Facts
+  /** The URLs of its steps that wait; absent: there are none. */
+  readonly links?: RunLinks | null
   /** The state that it begins with, and the first occurrence. */
   readonly from: RunState
   readonly first: Occurrence
@@ -42,9 +45,9 @@ export interface DryRunOutcome {
  * no time: when everything waits, the run's clock is moved forward to the end of the earliest wait.
  */
 export const conduct = Effect.fnUntraced(function* (dryRun: DryRun): Effect.fn.Return<DryRunOutcome> {
-  const { facts, first, from, live, run, workflow } = dryRun
+  const { facts, first, from, links = null, live, run, workflow } = dryRun
   const carryOut = yield* carryingOut
-  const texts = yield* inSlices(secretTextsOf(facts, from))
+  const texts = yield* inSlices(secretTextsOf(facts, from, links))
   const happened = yield* Queue.unbounded<Occurrence>()
   const transitions: Array<RunTransition> = []
   let state = from

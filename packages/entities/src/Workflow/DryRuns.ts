@@ -18,6 +18,7 @@ import { compileLabel, labelling } from "@tidegate/workflows/RunLabel"
 import { onlyStep, rehearsalOf } from "@tidegate/workflows/Mocks"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { factsOf, secretTextsOf } from "./RunRecord.ts"
+import { StepLinks } from "./StepLinks.ts"
 import { conduct } from "./DryRun.ts"
 import { type DryRunResult, reportOf } from "./DryRunReport.ts"
 
@@ -200,12 +201,14 @@ export const tryWorkflow = (
       for (const step of mocks.keys()) yield* positionOf(compiled, `mocks.${step}`.slice(0, 120), step)
       const only = (input.step_id ?? null) === null ? null : yield* positionOf(compiled, "step_id", input.step_id!)
       const now = yield* Clock.currentTimeMillis
+      // The run is not stored, so its URLs lead to nothing.
+      const links = (yield* StepLinks).of(compiled, { team_id: asked.team_id, workflow_id: about.id, run_id })
       const { facts, received, run } = yield* Semaphore.withPermit(
         (yield* Room).reading,
         Effect.gen(function* () {
           const { received, ...request } = yield* requestOf(asked, source_id, new Date(now))
           const run: DueRun = { ...request, id: run_id, version: about.version }
-          return { received, run, facts: yield* factsOf(run, about) }
+          return { received, run, facts: yield* factsOf(run, about, links) }
         })
       )
       const live = input.mode === "live"
@@ -214,6 +217,7 @@ export const tryWorkflow = (
       const tried = yield* conduct({
         workflow,
         facts,
+        links,
         run,
         live,
         previews,
@@ -222,7 +226,7 @@ export const tryWorkflow = (
           : { from: onlyStep(workflow, only, mocks, now), first: { type: "recovered" as const } })
       })
       const template = compileLabel(run_label)
-      const texts = yield* inSlices(secretTextsOf(facts, queuedRun(workflow)))
+      const texts = yield* inSlices(secretTextsOf(facts, queuedRun(workflow), links))
       const label = template === null ? null : yield* inSlices(labelling(template, facts, texts))
       const asStored = stored && input.draft !== true && (input.steps ?? input.edges ?? null) === null
       const result: DryRunResult = {

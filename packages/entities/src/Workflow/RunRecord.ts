@@ -14,6 +14,7 @@ import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/Run"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import type { Resumable, StepAnswer } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
+import type { RunLinks } from "./StepLinks.ts"
 
 /** Translates between a run's rows and the state that the engine uses. */
 
@@ -25,10 +26,12 @@ const nothing = new Uint8Array(0)
  */
 export const factsOf = (
   run: DueRun,
-  workflow: { readonly id: string; readonly name: string; readonly version: number }
-): Effect.Effect<Facts> => inSlices(takenApart(run, workflow))
+  workflow: { readonly id: string; readonly name: string; readonly version: number },
+  links: RunLinks | null = null
+): Effect.Effect<Facts> => inSlices(takenApart(run, workflow, links))
 
-export function* takenApart(run: DueRun, workflow: Facts["workflow"]): Resumable<Facts> {
+/** `links`: the URLs of steps of the run that wait. */
+export function* takenApart(run: DueRun, workflow: Facts["workflow"], links: RunLinks | null): Resumable<Facts> {
   const headers = storedHeaders(run)
   const source = { id: run.source_id, name: run.source_name }
   const body = yield* parsingBody(headers, run.body ?? nothing)
@@ -44,18 +47,25 @@ export function* takenApart(run: DueRun, workflow: Facts["workflow"]): Resumable
       body,
       source
     },
-    run: { id: run.id, started_at: run.created_at.toISOString(), attempt: run.attempts },
+    run: {
+      id: run.id,
+      started_at: run.created_at.toISOString(),
+      attempt: run.attempts,
+      ...(links === null ? {} : { waits: links.waits })
+    },
     workflow,
     source
   }
 }
 
-/** All values under secret names in the run's request and in the outputs of its steps. */
+/** All values under secret names in the run's request and in the outputs of its steps, and the tokens in the URLs of its steps. */
 export function* secretTextsOf(
   { trigger: { body, headers, query } }: Facts,
-  { steps }: RunState
+  { steps }: RunState,
+  links: RunLinks | null = null
 ): Resumable<SecretTexts> {
   const texts = new SecretTexts()
+  if (links !== null) yield* texts.learn({ tokens: links.tokens })
   yield* texts.learn([body, headers as Schema.JsonObject, query as Schema.JsonObject])
   for (const { iterations, output } of steps) {
     if (output !== null) yield* texts.learn(output)

@@ -19,6 +19,7 @@ import { Answering } from "./RunAnswers.ts"
 import { Room } from "./RunRoom.ts"
 import { OwnRuns } from "./RunsInHand.ts"
 import { placeOf } from "./PlaceOf.ts"
+import { type RunLinks, StepLinks } from "./StepLinks.ts"
 import { runTelemetry } from "./RunTelemetry.ts"
 
 export const failed = (code: string, message: string): Outcome => ({ kind: "failed", error: { code, message } })
@@ -153,14 +154,14 @@ const arrivals = (work: Work, isGone: boolean, state: RunState, now: number): Re
 }
 
 /** A run read from its rows, ready to continue. */
-function* takenUp({ about, parts, run: stored, workflow }: Work) {
+function* takenUp({ about, parts, run: stored, workflow }: Work, links: RunLinks | null) {
   const before = yield* unpacked(workflow, stored)
   const { run } = before
   const isGone = run.headers === payloadGone
   // A run whose payload is gone is stopped, so its payload is not parsed.
-  const facts = yield* takenApart(isGone ? { ...run, headers: "{}" } : run, about)
+  const facts = yield* takenApart(isGone ? { ...run, headers: "{}" } : run, about, links)
   const state = yield* storedState(workflow, parts, before.state)
-  return { run, isGone, facts, state, texts: yield* secretTextsOf(facts, state) }
+  return { run, isGone, facts, state, texts: yield* secretTextsOf(facts, state, links) }
 }
 
 /**
@@ -193,7 +194,8 @@ const goOn = Effect.fnUntraced(function* (
   const carryOut = yield* carryingOut
   const room = (yield* Room).of(work.run.team_id)
   const telemetry = yield* runTelemetry
-  const begun = yield* inSlices(takenUp(work))
+  const place = { team_id: work.run.team_id, workflow_id: work.about.id, run_id: work.run.id }
+  const begun = yield* inSlices(takenUp(work, (yield* StepLinks).of(workflow, place)))
   const { facts, isGone, run, texts } = begun
   const tell = telemetry.of(work.about.id, isGone ? { ...run, headers: "{}" } : run, workflow)
   let { state } = begun

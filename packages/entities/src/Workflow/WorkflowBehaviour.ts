@@ -19,6 +19,7 @@ import { runPump } from "./RunPump.ts"
 import { cancelRun, rerun } from "./RunSteering.ts"
 import { changeOneStep, publish, save } from "./Saving.ts"
 import { checkDraft } from "./DraftCheck.ts"
+import { receiveCallback } from "./StepCallback.ts"
 import { decideStep } from "./StepDecision.ts"
 import { retryStep } from "./StepRetry.ts"
 import { tryWorkflow } from "./DryRuns.ts"
@@ -52,6 +53,7 @@ export const layer = WorkflowEntity.toLayer(
     /** The graph of a version. */
     const workflowOf = (team_id: string) => (version: number) =>
       Effect.map(plans.planOf(team_id, version), (plan) => plan?.workflow ?? null)
+    const signalling = (team_id: string) => ({ planOf: workflowOf(team_id), tell: pump.tell })
     const commands = yield* actorOf(workflow, yield* Workflows, { around })
     return WorkflowEntity.of({
       ...commands,
@@ -67,10 +69,10 @@ export const layer = WorkflowEntity.toLayer(
         around(carryThrough(Effect.provideContext(cancelRun(id, payload, pump.abort), stored))),
       Rerun: ({ payload }) =>
         around(carryThrough(Effect.provideContext(rerun(id, shard, workflowOf(payload.team_id), payload), stored))),
-      Decide: ({ payload }) => {
-        const deciding = { planOf: workflowOf(payload.team_id), tell: pump.tell }
-        return around(carryThrough(Effect.provideContext(decideStep(id, deciding, payload), stored)))
-      },
+      Decide: ({ payload }) =>
+        around(carryThrough(Effect.provideContext(decideStep(id, signalling(payload.team_id), payload), stored))),
+      Receive: ({ payload }) =>
+        around(carryThrough(Effect.provideContext(receiveCallback(id, signalling(payload.team_id), payload), stored))),
       // While it works, this handler keeps the actor in memory.
       Wake: () => work
     })

@@ -27,7 +27,8 @@ const SenderAnswer = Schema.Struct({
  *   a repeated message with the same one changes nothing.
  * - `CancelRun` ends an unfinished run, and aborts its calls. A repeated message changes nothing.
  * - `Rerun` begins a run again as a new one. The caller makes `new_id` once.
- * - `Decide` ends the wait of a step of a run.
+ * - `Decide` ends the wait of a step of a run. `link`: by a person who used a link.
+ * - `Receive` is a callback for a step of a run, which waits for it or will. `body` is in base64.
  * - `Save` writes the workflow and its own source in one transaction.
  * - `Test` runs the stored workflow, or the graph in the input (then the entity id is one that no workflow has). It stores
  *   nothing. The caller makes `run_id`.
@@ -49,9 +50,23 @@ export const WorkflowEntity = protocolOf(workflow, [
       step_id: Schema.String,
       approves: Schema.Boolean,
       comment: Schema.NullOr(Schema.String),
-      user_id: Schema.NullOr(Schema.String)
+      user_id: Schema.NullOr(Schema.String),
+      link: Schema.optionalKey(Schema.Struct({ name: Schema.NullOr(Schema.String) }))
     },
     success: StepDecision,
+    error: GatewayError
+  }),
+  Rpc.make("Receive", {
+    payload: {
+      team_id: Schema.String,
+      run_id: Schema.String,
+      step_id: Schema.String,
+      method: Schema.String,
+      headers: Schema.Record(Schema.String, Schema.String),
+      query: Schema.String,
+      body: Schema.String
+    },
+    success: Schema.Void,
     error: GatewayError
   }),
   Rpc.make("Save", {

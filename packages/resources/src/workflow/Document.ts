@@ -84,7 +84,14 @@ const examples: { readonly [kind: string]: Schema.JsonObject } = {
       ]
     }
   },
-  wait: { id: "approved", kind: "wait", name: "Approval", config: { for: "approval", amount: 2, unit: "days" } }
+  wait: { id: "approved", kind: "wait", name: "Approval", config: { for: "approval", amount: 2, unit: "days" } },
+  store: {
+    id: "count_orders",
+    kind: "store",
+    name: "Count orders",
+    config: { operation: "increment" },
+    invocation_inputs: { key: "orders of {{trigger.body.customer}}", by: 1 }
+  }
 }
 
 /** What each kind is, and which resource it names. */
@@ -96,7 +103,9 @@ const descriptions: { readonly [kind: string]: string } = {
   delay: "Waits for an amount of a unit, or until a time. At most 31 days.",
   branch:
     "Continues on the paths that match: an edge selects one by the port path_<key>. `paths` is an alias of the kind.",
-  wait: "Waits for a decision of a person. It is left by out, rejected, or timed_out."
+  wait: "Waits for a decision of a person, or for a callback. It is left by out, rejected (a decision only), or timed_out.",
+  store:
+    "Reads or changes a value that the workflow keeps between runs. compare_and_set is left by out, or by conflict."
 }
 
 const typeName = (kind: string): string => kind.charAt(0).toUpperCase() + kind.slice(1)
@@ -111,7 +120,7 @@ const configOf = ({ config, kind, settings }: StepKind<unknown>) =>
     .annotate({ identifier: `${typeName(kind)}StepConfig` })
 
 /** Whether a `config` is required, because one of its members is. */
-const needsConfig = (kind: string): boolean => kind === "delay" || kind === "branch" || kind === "wait"
+const needsConfig = (kind: string): boolean => ["delay", "branch", "wait", "store"].includes(kind)
 
 const stepOf = (row: StepKind<unknown>): Schema.Top => {
   const { callsAction, inline, kind, resource } = row

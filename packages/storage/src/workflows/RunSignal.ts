@@ -29,11 +29,14 @@ export interface SignalRecord {
   readonly at: number
   /** JSON. */
   readonly steps: string
+  /** Lines of JSON; null: nothing new. */
+  readonly outputs: string | null
 }
 
 /** Stores the signal; the run is due at once. False: another write was first, and nothing was written. */
 export const storeSignal = Effect.fnUntraced(function* ({
   at,
+  outputs,
   part,
   partId,
   runId,
@@ -47,8 +50,8 @@ export const storeSignal = Effect.fnUntraced(function* ({
       where id = ${runId} and parts = ${part - 1} and finished_at is null
       returning id, team_id
     ), written as (
-      insert into workflow_steps (id, team_id, run_id, part, steps, previews, created_at)
-      select ${partId}, team_id, id, ${part}::int, ${steps}, '{}', ${time}::timestamptz from moved
+      insert into workflow_steps (id, team_id, run_id, part, steps, outputs, previews, created_at)
+      select ${partId}, team_id, id, ${part}::int, ${steps}, ${outputs}::text, '{}', ${time}::timestamptz from moved
     ), due as (
       update workflow_queue set due_at = ${time}::timestamptz where run_id = any(array(select id from moved))
     )

@@ -37,7 +37,7 @@ const bounded = <A, E, R>(team_id: string, writing: Effect.Effect<A, E, R>): Eff
   Effect.flatMap(Connections, (connections) => connections.withPermit(team_id)(writing))
 
 /** One write at a time for a team, so that none adds a key beyond the limit. */
-const oneAtATime = Effect.fnUntraced(function* <A, E, R>(team_id: string, writing: Effect.Effect<A, E, R>) {
+export const oneAtATime = Effect.fnUntraced(function* <A, E, R>(team_id: string, writing: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
   const lock = sql`select pg_advisory_xact_lock(hashtextextended(${`team_values/${team_id}`}, 0))`
   return yield* bounded(team_id, sql.withTransaction(Effect.andThen(lock, writing)))

@@ -95,6 +95,7 @@ const make = Effect.gen(function* () {
       if (after.deleted_at !== null) {
         yield* sql`delete from workflow_versions where workflow_id = ${after.id}`
         yield* sql`delete from workflow_drafts where workflow_id = ${after.id}`
+        yield* sql`delete from workflow_values where workflow_id = ${after.id}`
         // The deleted row stays for a while; it names no resources and takes little storage.
         yield* sql`update workflows set steps = '[]', edges = '[]', triggers = null, description = null where id = ${after.id}`
         return nobody

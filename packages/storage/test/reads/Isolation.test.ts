@@ -153,6 +153,8 @@ const world = Layer.effectDiscard(
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
         values (${workflow}, 'run', now(), 1, ${team}, 1)`
       yield* sql`insert into team_values (team_id, key, value, updated_at) values (${team}, 'k', '1', now())`
+      yield* sql`insert into workflow_values (workflow_id, team_id, key, value, updated_at)
+        values (${workflow}, ${team}, 'k', '1', now())`
       yield* sql`insert into work_in_hand (kind, id, team_id, process, expires_at)
         values ('run', ${`wfr_${team}`}, ${team}, '', now() + interval '1 day')`
       yield* sql`insert into workflow_inputs (run_id, team_id, method, path, query, headers, body, body_size, ingested_at, expires_at)

@@ -8,6 +8,7 @@ import { Workshops } from "../../Formatting/Workshop.ts"
 import { Effects, inTime, unavailable } from "../RunWork.ts"
 import { makeActionStep } from "./ActionEffect.ts"
 import { makeDestinationStep } from "./DestinationEffect.ts"
+import { makeStoreStep } from "./StoreEffect.ts"
 import { makeTransformationStep } from "./TransformationEffect.ts"
 
 /** `key`: the same for every attempt of the step, also after a crash. */
@@ -26,6 +27,7 @@ export const layer = Layer.effect(
       action: yield* makeActionStep,
       // The destination's actor starts the timeout when the call leaves its queue.
       destination: yield* makeDestinationStep,
+      store: yield* makeStoreStep,
       transformation: (effect, run) => inTime(effect, transform(effect, run))
     }
     const executorOf: ReadonlyMap<string, CarryOut> = new Map(Object.entries(executors))

@@ -1,0 +1,57 @@
+import { hkdfSync, type KeyObject, randomBytes } from "node:crypto"
+import { Context } from "effect"
+import { callbackPath, decisionPath, ingressAt, ingressOrigin, type Ingress } from "@tidegate/model/Ingress"
+import { readStepToken, type StepPlace, stepToken, type StepTokenKeys } from "@tidegate/outbound-auth/StepToken"
+import { awaitedBy } from "@tidegate/workflows/kinds/WaitStep"
+import type { Workflow } from "@tidegate/workflows/Workflow"
+
+/** The URLs of the steps of a run that wait for somebody outside, by the ids of the steps. Each URL is a credential. */
+export interface RunLinks {
+  readonly waits: { readonly [step: string]: { readonly [url: string]: string } }
+  /** The secrets in these URLs. */
+  readonly tokens: ReadonlyArray<string>
+}
+
+export interface StepLinks {
+  /** Null: no step of the workflow waits for somebody outside. */
+  readonly of: (workflow: Workflow, run: Omit<StepPlace, "step_id">) => RunLinks | null
+  /** The step that a token in a URL is for; null: it is no token of this gateway. */
+  readonly read: (token: string) => StepPlace | null
+}
+
+export const makeStepLinks = (keys: StepTokenKeys, ingress: Ingress["Service"]): StepLinks => ({
+  of: ({ steps }, run) => {
+    const waits: Array<readonly [step: string, urls: RunLinks["waits"][string]]> = []
+    const tokens: Array<string> = []
+    for (const step of steps) {
+      const awaited = awaitedBy(step)
+      if (awaited === null) continue
+      const token = stepToken(keys, { ...run, step_id: step.id })
+      tokens.push(token)
+      const decide = (decision: string): string => `${ingress.publicUrl}${decisionPath}${decision}?token=${token}`
+      waits.push([
+        step.id,
+        awaited === "callback"
+          ? { callback_url: ingressOrigin(ingress) + callbackPath + token }
+          : { approve_url: decide("approve"), reject_url: decide("reject") }
+      ])
+    }
+    return tokens.length === 0 ? null : { waits: Object.fromEntries(waits), tokens }
+  },
+  read: (token) => readStepToken(keys, token)
+})
+
+/** The keys of tokens, derived from the keys of the ring: a URL works as long as its key is in the ring. */
+export const stepTokenKeysOf = ([first, ...others]: readonly [
+  KeyObject,
+  ...ReadonlyArray<KeyObject>
+]): StepTokenKeys => {
+  const derived = (key: KeyObject): string =>
+    Buffer.from(hkdfSync("sha256", key, "", "tidegate step tokens v1", 32)).toString("hex")
+  return [derived(first), ...others.map(derived)]
+}
+
+/** With a random key unless the application provides those of the ring. */
+export const StepLinks = Context.Reference<StepLinks>("@tidegate/entities/Workflow/StepLinks", {
+  defaultValue: () => makeStepLinks([randomBytes(32).toString("hex")], ingressAt("http://localhost"))
+})

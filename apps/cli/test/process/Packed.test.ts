@@ -113,9 +113,9 @@ it("Packed tarball installs without a registry and runs as npx tidegate", async 
   const request = { body: { n: 21 }, headers: { "content-type": "application/json" } }
   expect(await call("/transformations/run", { code, request })).toMatchObject({ request: { body: { n: 42 } } })
   const phone = { operation: "number.phone", options: { format: "2" } }
-  expect(
-    await call("/workflow-formatter/test", { config: phone, inputs: { input: "8005551212" } })
-  ).toMatchObject({ output: { result: "(800) 555-1212" } })
+  expect(await call("/workflow-formatter/test", { config: phone, inputs: { input: "8005551212" } })).toMatchObject({
+    output: { result: "(800) 555-1212" }
+  })
   for (const path of ["/dashboard/", "/docs/guides/", "/docs", "/openapi.json", "/schemas/workflow.json"]) {
     expect({ path, status: (await fetch(origin + path)).status }).toEqual({ path, status: 200 })
   }

@@ -18,6 +18,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const modules = join(root, "node_modules")
 const [name, ...rest] = process.argv.slice(2)
 
+/** They run at the same time. */
 const check = [
   ["node_modules/oxfmt/bin/oxfmt", "--check"],
   ["node_modules/oxlint/bin/oxlint", "--type-aware", "--deny-warnings"],
@@ -25,7 +26,7 @@ const check = [
   ["node_modules/typescript/bin/tsc", "-p", "apps/dashboard"]
 ]
 
-/** What each name runs: programs with their arguments, one after the other, even if an earlier one fails. */
+/** What each name runs: programs with their arguments. Lists of programs run one after the other, even if an earlier one fails. */
 const targets = {
   start: [["apps/dashboard/build.mjs"], ["apps/gateway/src/main.ts", ...rest]],
   admin: [["apps/gateway/src/admin.ts", ...rest]],
@@ -33,11 +34,11 @@ const targets = {
   pack: [["apps/package/pack.mjs", ...rest]],
   // Node removes types without checking them, so a suite with type errors can pass: therefore the checks run first. If suites are
   // named, only these run.
-  test: [...(rest.length === 0 ? check : []), ["node_modules/vitest/vitest.mjs", "run", ...rest]],
+  test: [...(rest.length === 0 ? [check] : []), ["node_modules/vitest/vitest.mjs", "run", ...rest]],
   quick: [["node_modules/vitest/vitest.mjs", "run", "--project", "quick", ...rest]],
   faults: [["test/faults/run.ts", ...rest]],
   bench: [["benchmarks/src/main.ts", ...rest]],
-  check,
+  check: [check],
   format: [["node_modules/oxfmt/bin/oxfmt", ...rest]]
 }
 
@@ -71,9 +72,24 @@ const environment = {
 /** Paths on the command line are relative to the caller's folder, which npm has changed. */
 const cwd = name === "tidegate" ? (process.env.INIT_CWD ?? process.cwd()) : root
 
+const runOne = ([program, ...args], stdio) =>
+  run(node, [join(root, program), ...args], { cwd, env: environment, stdio })
+
+/** Several at the same time: each shows its output when it has ended. */
+const runBeside = async (programs) => {
+  const ends = await Promise.all(
+    programs.map(async (program) => {
+      const end = await runOne(program, ["ignore", "pipe", "pipe"])
+      process.stdout.write(end.output)
+      return end
+    })
+  )
+  return ends.find(({ code }) => code !== 0) ?? ends[0]
+}
+
 let outcome = { code: 0, signal: null }
-for (const [program, ...args] of targets[name]) {
-  const end = await run(node, [join(root, program), ...args], { cwd, env: environment, stdio: "inherit" })
+for (const target of targets[name]) {
+  const end = Array.isArray(target[0]) ? await runBeside(target) : await runOne(target, "inherit")
   if (end.signal !== null) leave(end)
   if (end.code !== 0) outcome = end
 }

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process"
 /** How long a program may take to stop after the first signal, before it is killed. */
 const patienceMillis = 15_000
 
-let current
+const running = new Set()
 let deadline
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, stop)
@@ -20,10 +20,10 @@ if (process.env.npm_lifecycle_event !== undefined) {
 }
 
 function stop(signal) {
-  if (current === undefined) leave({ code: null, signal })
-  // A terminal sends its interrupt to all processes in the foreground, so the program has received it already.
-  if (!(signal === "SIGINT" && process.stdin.isTTY)) current.kill(signal)
-  deadline ??= setTimeout(() => current?.kill("SIGKILL"), patienceMillis)
+  if (running.size === 0) leave({ code: null, signal })
+  // A terminal sends its interrupt to all processes in the foreground, so the programs have received it already.
+  if (!(signal === "SIGINT" && process.stdin.isTTY)) for (const child of running) child.kill(signal)
+  deadline ??= setTimeout(() => running.forEach((child) => child.kill("SIGKILL")), patienceMillis)
 }
 
 /**
@@ -37,10 +37,10 @@ export const run = (program, args, options) =>
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding("utf8").on("data", (text) => (output += text))
     }
-    current = child
+    running.add(child)
     child.once("error", reject)
     child.once("close", (code, signal) => {
-      current = undefined
+      running.delete(child)
       resolve({ code, signal, output })
     })
   })

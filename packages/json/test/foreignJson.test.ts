@@ -98,6 +98,16 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     ["readJson", "fromJsonString"],
     "the command line's own file, bounded, and what the gateway says"
   ],
+  [
+    /^apps\/cli\/src\/workflows\/Files\.ts$/,
+    ["JSON.parse", "readJson"],
+    "files of the user of the command line, a program of its own"
+  ],
+  [
+    /^packages\/storage\/src\/workflows\/WorkflowValues\.ts$/,
+    ["readJson"],
+    "the result of a step as we stored it: two flags and a number"
+  ],
   [/^packages\/embedded-postgres\/src\/Binaries\.ts$/, ["fromJsonString"], "a file of an installed package"]
 ]
 

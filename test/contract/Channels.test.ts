@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto"
 import { expect } from "vitest"
 import { FakeProviderServer } from "../support/FakeProviderServer.ts"
 import type { Body, Gateway } from "../support/Gateway.ts"
@@ -276,4 +277,84 @@ it("A source with an account is notified of changes, stops with its account, and
   await inbox.request(2)
   provider.change("message.created")
   await inbox.request(3)
+})
+
+it("Strangers who flood the callbacks of a feed are refused or bounded, and senders of other sources are served", async ({
+  feeds,
+  gateway,
+  target
+}) => {
+  const { provider } = feeds
+  const feed = await Watched.make(gateway, feeds, {
+    provider_key: "websub",
+    definition_key: "entry.added",
+    inputs: { url: `${feeds.origin}/feeds/strange.atom` }
+  })
+  await feed.isIn("active")
+  const { callback, resource, secret } = provider.active.find((one) => one.resource.endsWith("/strange.atom"))!
+  const plain = await gateway.source()
+  await gateway.connection(plain, await gateway.destination({ url: target.origin }))
+
+  const send = async (method: string, url: string, key: string | null = null, body?: string): Promise<number> => {
+    const signature =
+      key === null
+        ? ""
+        : `sha256=${createHmac("sha256", key)
+            .update(body ?? "")
+            .digest("hex")}`
+    const headers = { "content-type": "application/atom+xml", "x-hub-signature": signature }
+    const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }) })
+    await response.arrayBuffer()
+    return response.status
+  }
+  const atom = (entry: string, type = "") => `${type}<feed xmlns="http://www.w3.org/2005/Atom">${entry}</feed>`
+  const entry = (id: string, title: string) => `<entry><id>${id}</id><title>${title}</title></entry>`
+  // Each entity is ten times the one before: a billion letters, if they were expanded.
+  const entities = Array.from({ length: 9 }, (_, n) => `<!ENTITY e${n + 1} "${`&e${n};`.repeat(10)}">`).join("")
+  const bomb = atom(entry("bomb", "&e9;"), `<!DOCTYPE feed [<!ENTITY e0 "x">${entities}]>`)
+  const large = atom(entry("large", "x").repeat(240_000)).slice(0, 10 * 1_048_576)
+  const unknown = callback.replace(/.{43}$/, (token) => token.replaceAll(/./g, "x"))
+  const handshake = new URLSearchParams({ "hub.mode": "subscribe", "hub.topic": resource, "hub.challenge": "again" })
+
+  const strangers = [
+    { times: 100, status: 404, does: () => send("POST", unknown, secret, bomb) },
+    { times: 50, status: 200, does: () => send("GET", `${callback}?${handshake.toString()}`) },
+    { times: 50, status: 404, does: () => send("GET", `${callback}?${handshake.toString()}&hub.mode=unsubscribe`) },
+    { times: 50, status: 202, does: () => send("POST", callback, "guessed", atom(entry("forged", "x"))) },
+    { times: 4, status: 202, does: () => send("POST", callback, "guessed", large) },
+    { times: 4, status: 202, does: () => send("POST", callback, secret, large) },
+    { times: 4, status: 413, does: () => send("POST", callback, secret, large.padEnd(11 * 1_048_576, " ")) },
+    { times: 10, status: 202, does: () => send("POST", callback, secret, bomb) }
+  ]
+  const flood = Promise.all(
+    strangers.map(async ({ does, times }) => {
+      const statuses: Array<number> = []
+      for (let n = 0; n < times; n++) statuses.push(await does())
+      return statuses
+    })
+  )
+  const served: Array<number> = []
+  for (let n = 0; n < 50; n++) {
+    served.push(await send("POST", `${gateway.origin}/e/${plain.id}`, null, JSON.stringify({ n })))
+  }
+  expect(served).toEqual(Array.from({ length: 50 }, () => 200))
+  expect(await flood).toEqual(strangers.map(({ status, times }) => Array.from({ length: times }, () => status)))
+  const delivered = await target.next(50)
+  expect(new Set(delivered.map(({ body }) => body.toString())).size).toBe(50)
+
+  // Of the bombs one entry has come, with what stands in its title.
+  const { data } = await feed.request(1)
+  expect(data.body).toMatchObject({ id: "bomb", title: expect.stringMatching(/^.{0,10}$/) })
+  const kinds = (await feed.events()).map(({ kind }) => kind)
+  expect(kinds.filter((kind) => kind === "handshake_verified").length).toBe(1)
+  const [counts] = await gateway.sql(
+    `select sum(value) filter (where metric = 'notifications_rejected')::int as rejected,
+       sum(value) filter (where metric = 'handshakes')::int as handshakes
+     from channel_metrics where source_id = $1`,
+    [feed.id]
+  )
+  expect(counts).toEqual({ rejected: 54, handshakes: 51 })
+  // What is notified now arrives as before.
+  provider.change("entry.added", "strange.atom")
+  await feed.request(2)
 })

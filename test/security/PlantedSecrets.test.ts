@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto"
 import { expect } from "vitest"
 import { callingProviders } from "@tidegate/actions/Providers"
+import { newId, prefixes } from "@tidegate/model/Ids"
 import { it as gatewayIt } from "../support/collecting.ts"
 import type { Source } from "../support/Contract.ts"
+import type { Body } from "../support/Gateway.ts"
 import { dumpOf, Planted } from "../support/Planted.ts"
 import { request } from "../support/RawHttp.ts"
 
@@ -220,6 +222,53 @@ it("Planted secrets are nowhere in answers, tables, exports, log and metrics aft
   }
   await call("GET", "/v1/actions")
   const accounts = await call("GET", "/v1/provider-accounts")
+
+  // A source of an account whose provider is away: its poll fails, and so does the message to the chat about an alert.
+  const account = accounts.body.models.find(({ provider_key }: Body) => provider_key === "eventsub").id as string
+  const provider = {
+    provider_key: "eventsub",
+    definition_key: "stream.online_polling",
+    provider_account_id: account,
+    inputs: { broadcaster_user_id: "1337" }
+  }
+  const watched = await call("POST", "/v1/sources", {
+    name: gateway.name("watched"),
+    type: "PROVIDER",
+    config: { provider }
+  })
+  const watchedPath = `/v1/sources/${watched.body.id}`
+  await call("POST", `${watchedPath}/run`)
+  await gateway.eventually("the poll has failed", async () => {
+    const { body } = await call("GET", `${watchedPath}/runs`)
+    return body.models.some(({ status }: Body) => status === "failed") ? true : null
+  })
+  const now = new Date()
+  await gateway.sql(
+    `insert into channel_alerts (id, team_id, source_id, code, status, message, occurrences, first_seen_at, last_seen_at, notify_at)
+     select $1, team_id, id, 'channel_renewal_failed', 'active', 'The provider is away', 1, $3, $3, $3 from sources where id = $2`,
+    [newId(prefixes.channelAlert, now.getTime()), watched.body.id, now]
+  )
+  await gateway.eventually("the message to the chat has failed", async () => {
+    // As if the time for grouping was over.
+    await gateway.sql("update channel_alert_deliveries set due_at = now() where transport = 'chat' and attempts = 0")
+    const [row] = await gateway.sql("select error_code from channel_alert_deliveries where transport = 'chat'")
+    return row?.error_code ?? null
+  })
+  const told = await call("GET", `${watchedPath}/channel-events`)
+  expect(told.body.deliveries).toContainEqual(
+    expect.objectContaining({ transport: "chat", error_code: "CONNECTION_REFUSED" })
+  )
+  for (const path of [
+    watchedPath,
+    `${watchedPath}/activity`,
+    "/v1/sources/channels",
+    "/v1/sources/channel-alerts",
+    "/v1/sources/channel-metrics",
+    settings
+  ]) {
+    expect((await call("GET", path)).status, path).toBe(200)
+  }
+  await call("DELETE", watchedPath)
   for (const { id } of accounts.body.models) {
     await call("GET", `/v1/provider-accounts/${id}`)
     expect((await call("DELETE", `/v1/provider-accounts/${id}`)).status).toBe(200)

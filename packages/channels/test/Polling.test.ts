@@ -270,3 +270,74 @@ describe("WebSub discovery", () => {
       })
   )
 })
+
+describe("A list whose pages never end", () => {
+  const calendarEvent = (n: number) => ({ id: `e${n}`, status: "confirmed", updated: new Date(now + n).toISOString() })
+  const account = { baseUrl: "https://provider.example", now }
+  /** Asks for pages until the poll ends; each page names another one. */
+  const endless = (page: (n: number) => object) => {
+    let pages = 0
+    const call = () =>
+      Effect.sync((): ProviderAnswer => ({
+        status: 200,
+        headers: {},
+        truncated: false,
+        body: Buffer.from(JSON.stringify(page(++pages)))
+      }))
+    return { call, pages: () => pages }
+  }
+
+  it.effect("with items ends a poll at 1,000 items, and the next poll goes on at the next page", () =>
+    Effect.gen(function* () {
+      const { poller } = triggerOf("watch", "calendar.event.changed")
+      const context = { ...account, inputs: { calendar_ids: ["primary"] } }
+      const { cursor } = yield* poller.poll({ ...context, call: endless(() => ({ nextSyncToken: "s" })).call }, null)
+      const list = endless((n) => ({
+        nextPageToken: `p${n}`,
+        items: Array.from({ length: 250 }, (_, i) => calendarEvent(n * 250 + i))
+      }))
+      const first = yield* poller.poll({ ...context, call: list.call }, cursor)
+      expect([first.items.length, list.pages(), first.more]).toEqual([1_000, 4, true])
+      const second = yield* poller.poll({ ...context, call: list.call }, first.cursor)
+      expect([second.items.length, list.pages(), second.more]).toEqual([1_000, 8, true])
+      expect(new Set(idsOf([...first.items, ...second.items])).size).toBe(2_000)
+    })
+  )
+
+  it.effect("without items ends a poll after 100 pages, and the cursor stays small", () =>
+    Effect.gen(function* () {
+      const { poller } = triggerOf("watch", "calendar.event.changed")
+      const context = { ...account, inputs: { calendar_ids: ["primary"] } }
+      const { cursor } = yield* poller.poll({ ...context, call: endless(() => ({ nextSyncToken: "s" })).call }, null)
+      const list = endless((n) => ({ nextPageToken: `p${n}`, items: [] }))
+      const polled = yield* poller.poll({ ...context, call: list.call }, cursor)
+      expect([polled.items.length, list.pages(), polled.more]).toEqual([0, 100, true])
+      expect(JSON.stringify(polled.cursor).length).toBeLessThan(1_000)
+      const long = endless(() => ({ nextPageToken: "p".repeat(70_000), items: [] }))
+      const failure = yield* Effect.flip(poller.poll({ ...context, call: long.call }, cursor))
+      expect(failure.code).toBe("PROVIDER_ANSWER_INVALID")
+    })
+  )
+
+  it.effect("of followers is read for ten pages, and a page that is cut off is a failure", () =>
+    Effect.gen(function* () {
+      const { poller } = triggerOf("eventsub", "channel.follow")
+      const context = { ...account, inputs: { broadcaster_user_id: "1", moderator_user_id: null } }
+      const { cursor } = yield* poller.poll({ ...context, call: endless(() => ({ data: [] })).call }, null)
+      const list = endless((n) => ({
+        data: Array.from({ length: 100 }, (_, i) => ({
+          user_id: String(n * 100 + i),
+          user_login: "u",
+          user_name: "U",
+          followed_at: "2026-03-01T11:00:00Z"
+        })),
+        pagination: { cursor: `p${n}` }
+      }))
+      const polled = yield* poller.poll({ ...context, call: list.call }, cursor)
+      expect([polled.items.length, list.pages()]).toEqual([1_000, 10])
+      const cut = () =>
+        Effect.succeed<ProviderAnswer>({ status: 200, headers: {}, truncated: true, body: Buffer.from('{"data":[') })
+      expect((yield* Effect.flip(poller.poll({ ...context, call: cut }, cursor))).code).toBe("PROVIDER_ANSWER_INVALID")
+    })
+  )
+})

@@ -1,6 +1,6 @@
-import { expect, layer } from "@effect/vitest"
+import { expect, layer, vi } from "@effect/vitest"
 import { once } from "node:events"
-import type { AddressInfo } from "node:net"
+import { type AddressInfo, connect } from "node:net"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Adapter, Notification } from "@tidegate/channels/Adapter"
@@ -75,6 +75,8 @@ const item = (id: string) => ({ id, body: JSON.stringify({ id }), occurredAt: nu
 
 interface Door {
   readonly port: number
+  /** The bodies that are being read. */
+  readonly bodies: Bodies
   /** The sources whose channels were woken. */
   readonly woken: Array<string>
 }
@@ -110,7 +112,7 @@ class Served extends Context.Service<Served, Door>()("Served") {
             server.close(() => resume(Effect.void))
           })
       )
-      return Served.of({ port: (server.address() as AddressInfo).port, woken })
+      return Served.of({ port: (server.address() as AddressInfo).port, bodies, woken })
     })
   )
 }
@@ -149,24 +151,24 @@ interface Made {
 /** A source with a channel and a subscription of it. */
 const subscription = Effect.fnUntraced(function* (
   state = "active",
-  { adapter = "spoken", source }: { readonly adapter?: string; readonly source?: string } = {}
+  { adapter = "spoken", owner = team }: { readonly adapter?: string; readonly owner?: string } = {}
 ) {
   const sql = yield* SqlClient.SqlClient
   const now = Date.now()
-  const own = source ?? (yield* ControlPlane.createSource({ type: "WEBHOOK" })).id
-  if (source === undefined) {
-    yield* sql`insert into channels (source_id, team_id, created_at, updated_at) values (${own}, ${team}, now(), now())`
-  }
+  const own = newId(prefixes.source, now)
+  yield* sql`insert into sources (id, team_id, name, type, config, created_at, updated_at)
+    values (${own}, ${owner}, ${own}, 'WEBHOOK', '{}', now(), now())`
+  yield* sql`insert into channels (source_id, team_id, created_at, updated_at) values (${own}, ${owner}, now(), now())`
   const id = newId(prefixes.channelSubscription, now)
   const token = `T${String(++made).padStart(42, "0")}`
   const secret = `secret-of-${made}`
   const sealed = yield* sealedColumn(yield* Secrets, "channel_subscriptions", "secrets").seal(
-    { team_id: team, id },
+    { team_id: owner, id },
     { token, secret }
   )
   yield* sql`
     insert into channel_subscriptions (id, team_id, source_id, adapter, definition_key, target, token_hash, secrets, state, created_at)
-    values (${id}, ${team}, ${own}, ${adapter}, 'item', 'one', ${hashToken(token)}, ${sealed}, ${state}, now())`
+    values (${id}, ${owner}, ${own}, ${adapter}, 'item', 'one', ${hashToken(token)}, ${sealed}, ${state}, now())`
   const subscribed: Made = { id, source: own, token, secret }
   return subscribed
 })
@@ -488,6 +490,88 @@ layer(world, { excludeTestServices: true, timeout: 60_000 })("Callback of a chan
       })
       const boundMs = (): number => 50 * timesSlower()
       expect(yield* leastMs(boundMs, longestTurn)).toBeLessThan(boundMs())
+    })
+  )
+
+  it.effect("A flood of one team's callbacks is refused or bounded, and callbacks of another team are all taken", () =>
+    Effect.gen(function* () {
+      const attacked = yield* subscription()
+      const plain = yield* subscription("active", { owner: ControlPlane.otherTeam })
+      const expires = Date.now() + 3_600_000
+      const shake = (lease: number) =>
+        call(attacked.token, { method: "GET", query: `?target=one&challenge=abc&expires=${lease}` })
+      yield* (yield* SqlClient.SqlClient)`update channel_subscriptions set state = 'verifying' where id = ${attacked.id}`
+      expect((yield* shake(expires)).status).toBe(200)
+      const verified = yield* rowOf(attacked.id)
+
+      const entries = `feed${"<entry/>".repeat(1_300_000)}`
+      const strangers = Array.from({ length: 100 }, (_, n) => [
+        call(`S${String(n % 20).padStart(42, "0")}`, { body: "who" }),
+        post({ ...attacked, secret: "guessed" }, { kind: "items", items: [item(`forged-${n}`)] }),
+        shake(expires - n),
+        ...(n % 50 === 0 ? [post({ ...attacked, secret: "guessed" }, entries)] : [])
+      ]).flat()
+      const before = reads.count
+      const [answers, served] = yield* Effect.all(
+        [
+          Effect.forEach(strangers, (stranger) => stranger, { concurrency: 100 }),
+          Effect.forEach(
+            Array.from({ length: 100 }, (_, n) => n),
+            (n) => post(plain, { kind: "items", items: [item(`plain-${n}`)], occurredAt: null }),
+            { concurrency: 4 }
+          )
+        ],
+        { concurrency: 2 }
+      )
+      expect(new Set(served.map(({ status }) => status))).toEqual(new Set([202]))
+      expect((yield* itemsOf(plain.source)).length).toBe(100)
+      // 503: as many of the team wait to be stored as may.
+      const statuses = answers.map(({ status }) => status)
+      expect(new Set(statuses)).toEqual(new Set([200, 202, 404, ...(statuses.includes(503) ? [503] : [])]))
+      expect(statuses.filter((status) => status === 404).length).toBe(100)
+      expect(yield* itemsOf(attacked.source)).toEqual([])
+      expect(yield* rowOf(attacked.id)).toMatchObject({ state: "active", verified_at: verified.verified_at })
+      const told = yield* eventsOf(attacked.source)
+      expect(told.filter((kind) => kind === "handshake_verified").length).toBe(1)
+      // One event for each minute.
+      expect(told.filter((kind) => kind === "notification_rejected").length).toBeLessThanOrEqual(2)
+      const counts = yield* metricsOf(attacked.source)
+      const taken = (status: number, least: number) =>
+        expect(statuses.filter((one) => one === status).length).toBe(least)
+      taken(202, counts["notifications_rejected"]!)
+      taken(200, counts["handshakes"]! - 1)
+      expect(reads.count - before).toBeLessThan(100)
+    })
+  )
+
+  it.effect("A sender that writes a body a byte at a time is ended, and others are served meanwhile", () =>
+    Effect.gen(function* () {
+      const of = yield* subscription()
+      const { bodies, port } = yield* Served
+      const realNow = performance.now.bind(performance)
+      // A body has ten seconds for its first 10 KiB: the server's clock runs faster, so that they pass at once.
+      const clock = vi.spyOn(performance, "now").mockImplementation(() => realNow() * 50)
+      const socket = connect({ port, host: "127.0.0.1" })
+      socket.write(`POST /channels/${of.token} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n`)
+      const dripping = setInterval(() => socket.writable && socket.write("x"), 50)
+      const answer = yield* Effect.promise(async () => {
+        try {
+          const said: Array<Buffer> = []
+          for await (const part of socket) {
+            said.push(part as Buffer)
+            clock.mockRestore()
+          }
+          return Buffer.concat(said).toString()
+        } finally {
+          clearInterval(dripping)
+          clock.mockRestore()
+        }
+      })
+      expect(answer).toContain("HTTP/1.1 408")
+      expect(bodies.heldBytes).toBe(0)
+      expect(yield* itemsOf(of.source)).toEqual([])
+      expect(yield* metricsOf(of.source)).toEqual({})
+      expect((yield* post(of, { kind: "ping" })).status).toBe(202)
     })
   )
 })

@@ -249,8 +249,10 @@ it("Planted secrets are nowhere in answers, tables, exports, log and metrics aft
     [newId(prefixes.channelAlert, now.getTime()), watched.body.id, now]
   )
   await gateway.eventually("the message to the chat has failed", async () => {
-    // As if the time for grouping was over.
-    await gateway.sql("update channel_alert_deliveries set due_at = now() where transport = 'chat' and attempts = 0")
+    // As if the time for grouping was over since a minute. It is set again and again, so it must not lie after the start of a look.
+    await gateway.sql(
+      "update channel_alert_deliveries set due_at = now() - interval '1 minute' where transport = 'chat' and attempts = 0"
+    )
     const [row] = await gateway.sql("select error_code from channel_alert_deliveries where transport = 'chat'")
     return row?.error_code ?? null
   })

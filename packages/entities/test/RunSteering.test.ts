@@ -195,7 +195,9 @@ layer(world, { excludeTestServices: true })("Steered run", (it) => {
   it.effect("A bulk retry whose process dies before it records its runs retries each run once", () =>
     Effect.gen(function* () {
       const workflow = yield* flow
-      const runs = yield* Effect.forEach(["a", "b", "c"], (name) => receive(workflow, { name }))
+      const received = yield* Effect.forEach(["a", "b", "c"], (name) => receive(workflow, { name }))
+      // An operation handles runs by their ids; those of one millisecond are in no order of time.
+      const runs = received.toSorted((a, b) => (a < b ? -1 : 1))
       coming.push(...runs.map(() => Effect.succeed(refused)))
       for (const run of runs) yield* ended(workflow.id, run)
       const { id, record, take } = yield* planned("workflow_run_bulk_retry", workflow.id, ["failed"])

@@ -1,3 +1,6 @@
+import { failureOf } from "./Failure.ts"
+import { sleeping } from "./Waiting.ts"
+
 /** Rows of a page. A poll ends after this many known rows in a row. */
 export const pageLength = 255
 /** Ids that are remembered, so that nothing is shown twice. */
@@ -51,5 +54,26 @@ export const looker = <A extends { readonly id: string }>({ isWanted, skipped, t
       if (!isFirst && isWanted(item)) tell(item)
     }
     isFirst = false
+  }
+}
+
+/** Prints a line: as JSON for programs, and in words for people. */
+export type Print = (json: object, words: string) => void
+
+const betweenLooksMs = 1_000
+
+/** Looks every second until the signal aborts. A gateway that is not available is looked at again, and the user is told. */
+export const keepLooking = async (look: () => Promise<void>, print: Print, signal: AbortSignal): Promise<void> => {
+  while (!signal.aborted) {
+    await sleeping(betweenLooksMs, signal)
+    if (signal.aborted) return
+    try {
+      await look()
+    } catch (error) {
+      if (signal.aborted) return
+      const failure = failureOf(error)
+      if (failure.code !== "unavailable") throw error
+      print({ type: "unavailable", message: failure.message }, `${failure.message}: retrying`)
+    }
   }
 }

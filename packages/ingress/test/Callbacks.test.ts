@@ -1,6 +1,5 @@
 import { expect, layer, vi } from "@effect/vitest"
-import { once } from "node:events"
-import { type AddressInfo, connect } from "node:net"
+import { connect } from "node:net"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Adapter, Notification } from "@tidegate/channels/Adapter"
@@ -8,7 +7,6 @@ import { channelPath } from "@tidegate/model/Ingress"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { metrics } from "@tidegate/telemetry/Metrics"
-import { wireServer } from "@tidegate/ingress/wire/WireServer"
 import { sealedColumn } from "../../storage/src/secrets/SealedColumn.ts"
 import { hashToken, Secrets } from "../../storage/src/secrets/Secrets.ts"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
@@ -21,6 +19,7 @@ import { readCallbackTarget } from "../src/channels/CallbackTarget.ts"
 import { CalledSubscriptions } from "../src/channels/CalledSubscriptions.ts"
 import { Refusals } from "../src/handler/Refusals.ts"
 import { IngressTelemetry } from "../src/IngressTelemetry.ts"
+import { listening } from "./listening.ts"
 
 const { team } = ControlPlane
 
@@ -99,20 +98,8 @@ class Served extends Context.Service<Served, Door>()("Served") {
         subscriptions: yield* CalledSubscriptions,
         telemetry: yield* CallbackTelemetry.make()
       })
-      const server = wireServer({
-        prefixes: [channelPath],
-        host: null,
-        handle: (message, response) => callbacks.admit(message, response)
-      })
-      yield* Effect.acquireRelease(
-        Effect.promise(() => once(server.listen({ port: 0, host: "127.0.0.1" }), "listening")),
-        () =>
-          Effect.callback<void>((resume) => {
-            server.closeAllConnections()
-            server.close(() => resume(Effect.void))
-          })
-      )
-      return Served.of({ port: (server.address() as AddressInfo).port, bodies, woken })
+      const port = yield* listening(channelPath, (message, response) => callbacks.admit(message, response))
+      return Served.of({ port, bodies, woken })
     })
   )
 }

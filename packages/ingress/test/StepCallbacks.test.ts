@@ -1,5 +1,3 @@
-import { once } from "node:events"
-import type { AddressInfo } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { CallbackReceived } from "@tidegate/entities/Workflow/StepCallback"
@@ -7,11 +5,11 @@ import { makeStepLinks } from "@tidegate/entities/Workflow/StepLinks"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { callbackPath, ingressAt } from "@tidegate/model/Ingress"
 import { TrustedProxies } from "@tidegate/model/TrustedProxies"
-import { wireServer } from "@tidegate/ingress/wire/WireServer"
 import { Bodies } from "../src/Bodies.ts"
 import { StepCallbacks } from "../src/callbacks/StepCallbacks.ts"
 import { Refusals } from "../src/handler/Refusals.ts"
 import { IngressTelemetry } from "../src/IngressTelemetry.ts"
+import { listening } from "./listening.ts"
 
 const links = makeStepLinks(["a key"], ingressAt("http://localhost"))
 const steps = [{ id: "wait", kind: "wait", config: { for: "callback" } }]
@@ -37,20 +35,8 @@ const open = Effect.fnUntraced(function* (outcomes: Array<GatewayError> = []) {
         })
     }
   })
-  const server = wireServer({
-    prefixes: [callbackPath],
-    host: null,
-    handle: (message, response) => callbacks.admit(message, response)
-  })
-  yield* Effect.acquireRelease(
-    Effect.promise(() => once(server.listen({ port: 0, host: "127.0.0.1" }), "listening")),
-    () =>
-      Effect.callback<void>((resume) => {
-        server.closeAllConnections()
-        server.close(() => resume(Effect.void))
-      })
-  )
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const port = yield* listening(callbackPath, (message, response) => callbacks.admit(message, response))
+  const origin = `http://127.0.0.1:${port}`
   const ask = (path: string, init: RequestInit = {}) =>
     Effect.promise(async () => {
       const response = await fetch(origin + path, { method: "POST", ...init })

@@ -3,19 +3,15 @@ import { Command } from "effect/cli"
 import { Client, streamRequests } from "@tidegate/client/source"
 import { failureOf, usage } from "../Failure.ts"
 import { access, call, idsOf, missing, namesAt, type Schemas } from "../Gateway.ts"
-import { looker, once, pageLength } from "../Looker.ts"
+import { keepLooking, looker, once, pageLength, type Print } from "../Looker.ts"
 import { Json, jsonLine, plain, say } from "../Output.ts"
 import { untilStopped } from "../Stopping.ts"
-import { sleeping } from "../Waiting.ts"
 import { sources } from "./filters.ts"
 
 /** Maximum number of sources with an open stream: a gateway process allows 128 streams to a client. */
 const maxSources = 32
-const betweenLooksMs = 1_000
 /** How far back each poll reads, by the gateway's clock, so that records which are stored late are found. */
 const lookBack = "now-10s"
-
-type Print = (json: object, words: string) => void
 
 /** The names of destinations, as far as known. */
 const destinationNames = (client: Client, signal: AbortSignal) => {
@@ -83,19 +79,7 @@ const recordsOf = async (client: Client, sourceIds: ReadonlyArray<string>, print
     await lookAtAttempts(client.list("/attempts", { params: { query: attempts }, signal }))
   }
   await look()
-  return async (): Promise<void> => {
-    while (!signal.aborted) {
-      await sleeping(betweenLooksMs, signal)
-      try {
-        await look()
-      } catch (error) {
-        if (signal.aborted) return
-        const failure = failureOf(error)
-        if (failure.code !== "unavailable") throw error
-        print({ type: "unavailable", message: failure.message }, `${failure.message}: retrying`)
-      }
-    }
-  }
+  return (): Promise<void> => keepLooking(look, print, signal)
 }
 
 export const tail = Command.make(

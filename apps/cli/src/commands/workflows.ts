@@ -3,9 +3,9 @@ import { Argument, Command, Flag } from "effect/cli"
 import { Client } from "@tidegate/client/source"
 import { CliFailure, failureOf, usage } from "../Failure.ts"
 import { access, call, find, idsOf, type Schemas } from "../Gateway.ts"
+import { keepLooking, type Print } from "../Looker.ts"
 import { colored, Json, jsonLine, plain, say } from "../Output.ts"
 import { untilStopped } from "../Stopping.ts"
-import { sleeping } from "../Waiting.ts"
 import { type Difference, differenceOf } from "../workflows/Difference.ts"
 import { isFile, type Members, readJsonc, workflowsIn, type Written } from "../workflows/Files.ts"
 
@@ -204,7 +204,6 @@ const test = Command.make(
   )
 )
 
-const betweenLooksMs = 1_000
 const pageLength = 100
 /** How many runs' last states are remembered. */
 const maxSeen = 10_000
@@ -284,8 +283,7 @@ const logs = Command.make(
       Effect.tryPromise({
         try: async (signal) => {
           const client = new Client(who)
-          const print = (json: object, words: string): void =>
-            void process.stdout.write(`${isJson ? jsonLine(json) : plain(words)}\n`)
+          const print: Print = (json, words) => void process.stdout.write(`${isJson ? jsonLine(json) : plain(words)}\n`)
           const follow = follower((run) => print({ type: "run", run }, runLine(run)))
           const look = async (): Promise<void> => {
             const pages =
@@ -298,18 +296,7 @@ const logs = Command.make(
           }
           await look()
           print({ type: "watching" }, "watching runs (Ctrl-C to stop)")
-          while (!signal.aborted) {
-            await sleeping(betweenLooksMs, signal)
-            if (signal.aborted) return
-            try {
-              await look()
-            } catch (error) {
-              if (signal.aborted) return
-              const failure = failureOf(error)
-              if (failure.code !== "unavailable") throw error
-              print({ type: "unavailable", message: failure.message }, `${failure.message}: retrying`)
-            }
-          }
+          await keepLooking(look, print, signal)
         },
         catch: failureOf
       })

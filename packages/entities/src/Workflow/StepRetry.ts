@@ -9,8 +9,8 @@ import { query } from "@tidegate/storage/Transaction"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { limits } from "@tidegate/workflows/Limits"
 import { linesOf, partOf } from "@tidegate/workflows/Progress"
-import { decide, type Facts, isRetryable } from "@tidegate/workflows/Run"
-import type { Workflow } from "@tidegate/workflows/Workflow"
+import { decide, isRetryable } from "@tidegate/workflows/Run"
+import { noFacts, type PlanOf, plannedStep } from "./PlannedStep.ts"
 import { countsOf, storedState } from "./RunRecord.ts"
 
 /** The step and run to retry. `retry_id`: made once by the caller; a repeated request with the same one changes nothing. */
@@ -21,14 +21,6 @@ export interface StepRetryAsked {
   readonly retry_id: string
 }
 
-/** A retry evaluates no expression, so it needs neither the run's request nor the outputs. */
-const noFacts: Facts = {
-  trigger: { headers: {}, body: null, query: {}, path: "" },
-  run: {},
-  workflow: {},
-  source: {}
-}
-
 /**
  * Queues an ended run again, from one of its failed steps, or from one with failed elements of its list. Succeeded steps and
  * elements stay. The step and all steps that follow from it begin again, with the same version and trigger.
@@ -36,7 +28,7 @@ const noFacts: Facts = {
 export const retryStep = Effect.fnUntraced(function* (
   workflowId: string,
   shard: number,
-  planOf: (version: number) => Effect.Effect<Workflow | null, unknown, Database>,
+  planOf: PlanOf,
   { retry_id, run_id, step_id, team_id }: StepRetryAsked
 ): Effect.fn.Return<RetriedStep, GatewayError, Database> {
   const workflow = yield* query(readRunning(workflowId))
@@ -56,13 +48,7 @@ export const retryStep = Effect.fnUntraced(function* (
   if (workflow.status === "disabled" || workflow.status === "draft") {
     return yield* fail("WORKFLOW_NOT_EXECUTABLE", `the workflow is ${workflow.status}`, { issues: [] })
   }
-  const plan = yield* Effect.orElseSucceed(planOf(run.version), () => null)
-  if (plan === null) {
-    const message = `version ${run.version}, by which the run goes, cannot be carried out any more`
-    return yield* fail("WORKFLOW_NOT_EXECUTABLE", message, { issues: [] })
-  }
-  const index = plan.plan.findIndex(({ step }) => step.id === step_id)
-  if (index < 0) return yield* notFound("workflow_step", step_id)
+  const { index, plan } = yield* plannedStep(planOf, run.version, step_id)
   const name = plan.plan[index]!.step.name
   if (run.retry_id === retry_id) return answer(name)
   const active = fail("RUN_ACTIVE", "the run is not at its end: a step can be tried again then")

@@ -8,8 +8,8 @@ import { readSignalled, storeSignal } from "@tidegate/storage/workflows/RunSigna
 import { partsOf, readRunning } from "@tidegate/storage/workflows/Runs"
 import { type Awaited, awaitedBy } from "@tidegate/workflows/kinds/WaitStep"
 import { linesOf, partOf } from "@tidegate/workflows/Progress"
-import { decide, type Facts, type Occurrence } from "@tidegate/workflows/Run"
-import type { Workflow } from "@tidegate/workflows/Workflow"
+import { decide, type Occurrence } from "@tidegate/workflows/Run"
+import { noFacts, type PlanOf, plannedStep } from "./PlannedStep.ts"
 import { storedState } from "./RunRecord.ts"
 
 /** The step that is signalled. */
@@ -20,20 +20,12 @@ export interface SignalledStep {
 }
 
 export interface Signalling {
-  readonly planOf: (version: number) => Effect.Effect<Workflow | null, unknown, Database>
+  readonly planOf: PlanOf
   /** Whether an occurrence has changed a run in hand and is stored; null: the run is not in hand. */
   readonly tell: (runId: string, occurrence: Occurrence) => Effect.Effect<boolean | null>
 }
 
 type Signalled = Extract<Occurrence, { readonly type: "signalled" }>
-
-/** A signal evaluates no expression, so it needs neither the run's request nor the outputs. */
-const noFacts: Facts = {
-  trigger: { headers: {}, body: null, query: {}, path: "" },
-  run: {},
-  workflow: {},
-  source: {}
-}
 
 /** How often it is tried again when the run has moved on meanwhile, because other steps of it end. */
 const tries = 10
@@ -57,13 +49,7 @@ export const signalStep = Effect.fnUntraced(function* (
   for (let attempt = 0; attempt < tries; attempt++) {
     const run = yield* query(readSignalled(team_id, workflowId, run_id))
     if (run === null) return yield* notFound("workflow_run", run_id)
-    const plan = yield* Effect.orElseSucceed(planOf(run.version), () => null)
-    if (plan === null) {
-      const message = `version ${run.version}, by which the run goes, cannot be carried out any more`
-      return yield* fail("WORKFLOW_NOT_EXECUTABLE", message, { issues: [] })
-    }
-    const index = plan.plan.findIndex(({ step }) => step.id === step_id)
-    if (index < 0) return yield* notFound("workflow_step", step_id)
+    const { index, plan } = yield* plannedStep(planOf, run.version, step_id)
     const parts = yield* query(partsOf([run_id]))
     const before = yield* inSlices(storedState(plan, parts))
     const now = yield* Clock.currentTimeMillis

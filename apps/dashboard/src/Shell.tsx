@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query"
-import { Link, Outlet, useNavigate } from "@tanstack/react-router"
+import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router"
 import { type FormEvent, useEffect, useRef, useState } from "react"
 import { endSession, folder } from "./gateway.ts"
+import { forgetBins } from "./pages/bins.ts"
 import { pathOf } from "./pages/paths.ts"
 import { isTyping } from "./parts/List.tsx"
 import { useSession } from "./session.ts"
@@ -23,10 +24,18 @@ const groups = [
       ["/sources", "Sources"],
       ["/connections", "Connections"],
       ["/destinations", "Destinations"],
-      ["/workflows", "Workflows"]
+      ["/workflows", "Workflows"],
+      ["/fixtures", "Fixtures"]
     ]
   },
-  { title: "Operate", pages: [["/team", "Team"]] }
+  {
+    title: "Operate",
+    pages: [
+      ["/bins", "Bins"],
+      ["/shares", "Shares"],
+      ["/team", "Team"]
+    ]
+  }
 ] as const
 
 /** Any id, pasted anywhere on the page, opens its record. */
@@ -113,6 +122,7 @@ const Teams = () => {
 }
 
 const signOut = async (isUser: boolean) => {
+  forgetBins()
   await endSession(isUser)
   location.assign(folder)
 }
@@ -120,6 +130,12 @@ const signOut = async (isUser: boolean) => {
 /** What is around every page. */
 export const Shell = () => {
   const { me } = useSession()
+  const pages = useRef<HTMLElement>(null)
+  const { pathname } = useLocation()
+  // On a narrow screen the pages are one row: the current one is made visible.
+  useEffect(() => {
+    pages.current?.querySelector('[aria-current="page"]')?.scrollIntoView({ block: "nearest", inline: "nearest" })
+  }, [pathname])
   return (
     <div className="shell">
       <a className="skip" href="#page">
@@ -139,7 +155,7 @@ export const Shell = () => {
           </button>
         </div>
       </div>
-      <nav className="nav" aria-label="Pages">
+      <nav className="nav" aria-label="Pages" ref={pages}>
         {groups.map(({ pages, title }) => (
           <div key={title}>
             <h2>{title}</h2>

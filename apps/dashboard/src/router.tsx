@@ -7,7 +7,6 @@ import { NewWorkflow } from "./pages/NewWorkflow.tsx"
 import { Overview } from "./pages/Overview.tsx"
 import { Request, Requests } from "./pages/Requests.tsx"
 import { Connection, Connections, Destination, Destinations, Source, Sources } from "./pages/Resources.tsx"
-import { Team } from "./pages/Team.tsx"
 import { Run, Runs, Workflow, Workflows } from "./pages/Workflows.tsx"
 import { searchOf } from "./parts/Filters.tsx"
 import { Failure } from "./parts/States.tsx"
@@ -45,10 +44,15 @@ const pages = [
   ["/workflows", Workflows],
   ["/workflows/new", NewWorkflow],
   ["/workflows/$id", Workflow],
-  // Loaded when it is opened.
-  ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/WorkflowEditor.tsx"), "WorkflowEditor")],
   ["/workflows/$id/runs/$runId", Run],
-  ["/team", Team]
+  // Loaded when they are opened.
+  ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/WorkflowEditor.tsx"), "WorkflowEditor")],
+  ["/fixtures", lazyRouteComponent(() => import("./pages/Fixtures.tsx"), "Fixtures")],
+  ["/fixtures/$id", lazyRouteComponent(() => import("./pages/Fixtures.tsx"), "Fixture")],
+  ["/bins", lazyRouteComponent(() => import("./pages/Bins.tsx"), "Bins")],
+  ["/bins/$id", lazyRouteComponent(() => import("./pages/Bins.tsx"), "Bin")],
+  ["/shares", lazyRouteComponent(() => import("./pages/Shares.tsx"), "Shares")],
+  ["/team", lazyRouteComponent(() => import("./pages/Team.tsx"), "Team")]
 ] as const
 
 const routes = pages.map(([path, component]) => createRoute({ getParentRoute: () => root, path, component }))

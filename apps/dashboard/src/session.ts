@@ -19,6 +19,16 @@ export const useSession = (): Session => {
   return session
 }
 
+/**
+ * What the caller may do in the team that the pages show. The gateway decides; the pages only do not offer what it would refuse. The
+ * team's own key acts as an owner, but changes nobody's access.
+ */
+export const useRole = (): { readonly isSignedInOwner: boolean; readonly mayOwn: boolean } => {
+  const { me, team } = useSession()
+  const isOwner = me.memberships.some(({ role, team_id }) => team_id === team && role === "owner")
+  return { isSignedInOwner: me.user !== null && isOwner, mayOwn: me.user === null || isOwner }
+}
+
 /** The caller of the session's cookie. Fails with a 401 while nobody is signed in. */
 export const useMe = () =>
   useQuery({

@@ -1,53 +1,10 @@
-import { useQuery } from "@tanstack/react-query"
-import { Link } from "@tanstack/react-router"
-import type { ReactNode } from "react"
 import { Action } from "../parts/Action.tsx"
 import { Edit } from "../parts/Edit.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
-import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
+import { Read, Rows } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
-
-/** What a panel reads, and what it shows of it: another panel does not wait for it, and does not fail with it. */
-const Read = <Data,>({
-  children,
-  name,
-  read
-}: {
-  readonly name: string
-  readonly read: () => Promise<Data>
-  readonly children: (data: Data) => ReactNode
-}) => {
-  const { team } = useSession()
-  const query = useQuery({ queryKey: ["team", team, name], queryFn: read })
-  if (query.isPending) return <Loading />
-  if (query.isError) return <Failure error={query.error} retry={query.refetch} />
-  return children(query.data)
-}
-
-const Rows = ({
-  children,
-  columns,
-  label
-}: {
-  readonly label: string
-  readonly columns: ReadonlyArray<string>
-  readonly children: ReactNode
-}) => (
-  <table aria-label={label}>
-    <thead>
-      <tr>
-        {columns.map((title) => (
-          <th key={title} scope="col">
-            {title}
-          </th>
-        ))}
-      </tr>
-    </thead>
-    <tbody>{children}</tbody>
-  </table>
-)
 
 const Members = ({ isOwner }: { readonly isOwner: boolean }) => {
   const { client } = useSession()
@@ -137,55 +94,6 @@ const Keys = ({ isOwner }: { readonly isOwner: boolean }) => {
   )
 }
 
-const Shares = () => {
-  const { client } = useSession()
-  return (
-    <Panel title="Shares">
-      <Read name="shares" read={() => client.get("/shares", { params: { query: { limit: 100 } } })}>
-        {({ has_more, models }) =>
-          models.length === 0 ? (
-            <p className="muted">No request is shared.</p>
-          ) : (
-            <>
-              <Rows label="Shares" columns={["Request", "Title", "Opened", "Ends", ""]}>
-                {models.map(({ access_count, expires_at, id, request_id, status, title }) => (
-                  <tr key={id}>
-                    <td>
-                      <Link to={`/requests/${request_id}`} className="mono">
-                        {request_id}
-                      </Link>
-                    </td>
-                    <td>
-                      <bdi>{title ?? "–"}</bdi>
-                    </td>
-                    <td>{access_count.toLocaleString()}</td>
-                    <td>{status === "revoked" ? "Revoked" : <Time at={expires_at} />}</td>
-                    <td>
-                      {status === "active" ? (
-                        <Action
-                          asks="End this share?"
-                          run={() =>
-                            client.delete("/requests/{id}/share/{share}", {
-                              params: { path: { id: request_id, share: id } }
-                            })
-                          }
-                        >
-                          Revoke
-                        </Action>
-                      ) : null}
-                    </td>
-                  </tr>
-                ))}
-              </Rows>
-              {has_more ? <p className="muted">The newest 100 are shown.</p> : null}
-            </>
-          )
-        }
-      </Read>
-    </Panel>
-  )
-}
-
 /** Settings that owners change, and that members only see. */
 const Settings = ({
   mayChange,
@@ -202,7 +110,7 @@ const Settings = ({
     </Panel>
   )
 
-/** The team: who belongs to it, its keys, what it has shared, how long it keeps data, and how it is alerted. */
+/** The team: who belongs to it, its keys, how long it keeps data, and how it is alerted. */
 export const Team = () => {
   const { client, me, team } = useSession()
   const role = me.memberships.find(({ team_id }) => team_id === team)?.role
@@ -237,7 +145,6 @@ export const Team = () => {
       </Read>
       <Members isOwner={isOwner} />
       <Keys isOwner={isOwner} />
-      <Shares />
       <Read name="alert settings" read={() => client.get("/sources/channel-settings")}>
         {({ chat_configured, chat_last_error, updated_at: _updatedAt, ...settings }) => (
           <>

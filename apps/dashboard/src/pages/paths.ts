@@ -7,7 +7,8 @@ export const pathOf = (id: string): string | null => {
     src: "sources",
     des: "destinations",
     web: "connections",
-    wfl: "workflows"
+    wfl: "workflows",
+    fix: "fixtures"
   }[prefix ?? ""]
   return page === undefined || !/^[a-z]+_\w{1,80}$/.test(id) ? null : `/${page}/${id}`
 }

@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest"
+import { FakeProviderServer } from "../support/FakeProviderServer.ts"
 import { hasBrowser, heading, hostile, it as pageIt, open, usable } from "../support/DashboardPage.ts"
 
 const it = pageIt
@@ -17,16 +18,58 @@ const it = pageIt
     return { source, connection, request, target }
   })
 
+  /** A provider that refuses the first subscription: a source with an account, whose channel does not work and has an alert. */
+  .extend("forge", { scope: "file" }, async ({ gateway }, { onCleanup }) => {
+    const server = await FakeProviderServer.start("a-token")
+    onCleanup(() => server.close())
+    const account = await gateway.api("POST", "/provider-accounts/credentials/connect", {
+      provider_key: "git_host",
+      name: `Bot ${hostile}`,
+      base_url: server.address,
+      credentials: { token: "a-token" }
+    })
+    server.provider.refuse(403, { path: /hooks/, times: 1_000 })
+    const source = await gateway.api("POST", "/sources", {
+      name: `Pushes ${hostile}`,
+      type: "PROVIDER",
+      config: {
+        provider: {
+          provider_key: "git_host",
+          definition_key: "push",
+          provider_account_id: account.id,
+          inputs: { repository: "acme/shop" }
+        }
+      }
+    })
+    await gateway.eventually("an alert is open", async () => {
+      const { models } = await gateway.api("GET", "/sources/channel-alerts")
+      return models.length > 0 ? true : null
+    })
+    return { account, server, source }
+  })
+
 describe.skipIf(!hasBrowser)("Pages for operators", () => {
   it.for(["light", "dark"] as const)(
     "Everybody can use them in the %s theme",
-    async (theme, { gateway, page, shop }) => {
+    async (theme, { forge, gateway, page, shop }) => {
       const fixture = await gateway.api("POST", "/request-fixtures", {
         request_id: shop.request,
         name: `A ${theme} order`
       })
       await gateway.api("POST", `/requests/${shop.request}/share`, { title: hostile })
-      await usable(page, theme, ["team", "bins", "bins/src_none", "fixtures", `fixtures/${fixture.id}`, "shares"])
+      await usable(page, theme, [
+        "team",
+        "bins",
+        "fixtures",
+        `fixtures/${fixture.id}`,
+        "shares",
+        "accounts",
+        "accounts/new",
+        `accounts/${forge.account.id}`,
+        "channels",
+        `channels/${forge.source.id}`,
+        "alerts"
+      ])
       expect(await page.title()).toBe("Tidegate")
     }
   )
@@ -103,5 +146,87 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     await row.getByRole("button", { name: "End this share?" }).click()
     await row.getByText("Revoked").waitFor()
     expect((await fetch(link)).status).toBeGreaterThanOrEqual(404)
+  })
+
+  it("A channel that does not work says what it needs, is tried again, and its alert is resolved", async ({
+    forge,
+    gateway,
+    page
+  }) => {
+    await open(page, "Alerts")
+    await page.locator(".row", { hasText: "Provision failed" }).getByText("Open", { exact: true }).waitFor()
+    await open(page, "Channels")
+    await page.locator(".row", { hasText: "Repair what the error says" }).click()
+    await page.locator("header .badge", { hasText: "Error" }).waitFor()
+    forge.server.provider.recover()
+    await page.getByRole("button", { name: "Try again" }).click()
+    await gateway.eventually("the channel is active", async () => {
+      await forge.server.flush()
+      const { channel } = await gateway.api("GET", `/sources/${forge.source.id}`)
+      return channel?.status === "active" ? true : null
+    })
+    await page.reload()
+    await page.locator("header .badge", { hasText: "Active" }).waitFor()
+    await page.getByRole("button", { name: "Poll now" }).click()
+    await page.getByRole("table", { name: "Polls" }).getByText("Manual").first().waitFor()
+    await open(page, "Alerts")
+    await page.getByLabel("Status", { exact: true }).selectOption("resolved")
+    await page.locator(".row", { hasText: "Provision failed" }).waitFor()
+  })
+
+  it("An account is connected with its credentials, a refusal keeps what was written, and it is revoked and connected again", async ({
+    forge,
+    gateway,
+    page
+  }) => {
+    await open(page, "Provider accounts")
+    await page.getByRole("link", { name: "Connect an account" }).click()
+    await page.getByLabel("Provider", { exact: true }).selectOption("git_host")
+    const name = gateway.name("account")
+    const fill = async (token: string) => {
+      await page.getByLabel("How", { exact: true }).selectOption("api_key")
+      await page.getByLabel("Base URL", { exact: true }).fill(forge.server.address)
+      await page.locator('input[name="credential.token"]').fill(token)
+    }
+    await fill("wrong")
+    await page.getByLabel("Name", { exact: true }).fill(name)
+    forge.server.provider.refuse(401, { path: /user/ })
+    await page.getByRole("button", { name: "Connect", exact: true }).click()
+    await page.getByRole("alert").waitFor()
+    expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe(name)
+    await page.locator('input[name="credential.token"]').fill("a-token")
+    await page.getByRole("button", { name: "Connect", exact: true }).click()
+    await heading(page, name).waitFor()
+    await page.getByRole("button", { name: "Revoke" }).click()
+    await page.getByRole("button", { name: "Revoke it?" }).click()
+    await page.getByText("It was revoked.").waitFor()
+    await page.getByRole("button", { name: "Connect again…" }).click()
+    await page.locator('input[name="credential.token"]').fill("a-token")
+    await page.getByRole("button", { name: "Connect again", exact: true }).click()
+    await page.locator("header .badge", { hasText: "Active" }).waitFor()
+  })
+
+  it("A consent begins at the provider's own page, with the client that was named", async ({ page }) => {
+    await page.goto("./accounts/new")
+    await page.getByLabel("Provider", { exact: true }).selectOption("git_host")
+    await page.getByLabel("How", { exact: true }).selectOption("oauth2")
+    await page.getByLabel("Client id", { exact: true }).fill("my-client")
+    await page.getByRole("button", { name: "Ask for the consent" }).click()
+    const link = page.getByRole("link", { name: "Give the consent at the provider" })
+    const url = new URL((await link.getAttribute("href")) ?? "")
+    expect([url.origin, url.searchParams.get("client_id")]).toEqual(["https://github.com", "my-client"])
+  })
+
+  it("The chat of alerts is set, never shown, and removed", async ({ gateway, page }) => {
+    await open(page, "Alerts")
+    await page.getByLabel("Incoming webhook of the chat").fill("https://chat.example.com/hooks/s3cret-of-the-chat")
+    await page.getByRole("button", { name: "Set the chat" }).click()
+    await page.getByRole("heading", { name: "Chat (set)" }).waitFor()
+    expect(await page.content()).not.toContain("s3cret-of-the-chat")
+    await page.getByRole("button", { name: "Remove the chat" }).click()
+    await page.getByRole("button", { name: "Send nothing more to the chat?" }).click()
+    await page.getByRole("heading", { name: "Chat (not set)" }).waitFor()
+    const { chat_configured, chat_enabled } = await gateway.api("GET", "/sources/channel-settings")
+    expect({ chat_configured, chat_enabled }).toEqual({ chat_configured: false, chat_enabled: false })
   })
 })

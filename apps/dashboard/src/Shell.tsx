@@ -31,6 +31,9 @@ const groups = [
   {
     title: "Operate",
     pages: [
+      ["/channels", "Channels"],
+      ["/alerts", "Alerts"],
+      ["/accounts", "Provider accounts"],
       ["/bins", "Bins"],
       ["/shares", "Shares"],
       ["/team", "Team"]

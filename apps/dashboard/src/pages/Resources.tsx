@@ -211,7 +211,7 @@ export const Source = () => {
   const source = useQuery({ queryKey: ["source", team, id], queryFn: () => client.get("/sources/{id}", path) })
   if (source.isPending) return <Loading />
   if (source.isError) return <Failure error={source.error} retry={source.refetch} />
-  const { config, created_at, description, type, url } = source.data
+  const { config, created_at, delivery_mode, description, type, url } = source.data
   return (
     <>
       <Head
@@ -230,6 +230,14 @@ export const Source = () => {
               </span>
             ],
             ["Type", type],
+            [
+              "Channel",
+              delivery_mode === undefined ? undefined : (
+                <Link key="channel" to={`/channels/${id}`}>
+                  Show how its items arrive
+                </Link>
+              )
+            ],
             ["Description", description ?? undefined],
             ["Id", <code key="id">{id}</code>],
             ["Created", <Time key="created" at={created_at} precise />],

@@ -36,7 +36,13 @@ export const Shares = () => {
             {request_id}
           </Link>,
           <bdi key="title">{title ?? "–"}</bdi>,
-          <Status key="status" of={status} />,
+          status === "expired" ? (
+            <span key="status" className="badge">
+              Expired
+            </span>
+          ) : (
+            <Status key="status" of={status} />
+          ),
           access_count.toLocaleString(),
           <Time key="ends" at={expires_at} />,
           status === "active" ? (

@@ -1,10 +1,10 @@
 import { Action } from "../parts/Action.tsx"
-import { Edit } from "../parts/Edit.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
+import { Settings } from "../parts/Settings.tsx"
 import { Status } from "../parts/Status.tsx"
 import { Read, Rows } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
-import { useSession } from "../session.ts"
+import { useRole, useSession } from "../session.ts"
 
 const Members = ({ isOwner }: { readonly isOwner: boolean }) => {
   const { client } = useSession()
@@ -94,29 +94,10 @@ const Keys = ({ isOwner }: { readonly isOwner: boolean }) => {
   )
 }
 
-/** Settings that owners change, and that members only see. */
-const Settings = ({
-  mayChange,
-  ...settings
-}: Parameters<typeof Edit>[0] & {
-  readonly mayChange: boolean
-}) =>
-  mayChange ? (
-    <Edit {...settings} />
-  ) : (
-    <Panel title={settings.title}>
-      <Facts of={Object.entries(settings.value).map(([name, value]) => [name, JSON.stringify(value)] as const)} />
-      <p className="muted">Only an owner of the team can change this.</p>
-    </Panel>
-  )
-
-/** The team: who belongs to it, its keys, how long it keeps data, and how it is alerted. */
+/** The team: who belongs to it, its keys, and how long it keeps data. */
 export const Team = () => {
-  const { client, me, team } = useSession()
-  const role = me.memberships.find(({ team_id }) => team_id === team)?.role
-  const isOwner = me.user !== null && role === "owner"
-  // The team's own key may change settings, but neither see nor change who else has access.
-  const mayChange = me.user === null || isOwner
+  const { client } = useSession()
+  const { isSignedInOwner: isOwner } = useRole()
   return (
     <>
       <header>
@@ -135,7 +116,6 @@ export const Team = () => {
               />
             </Panel>
             <Settings
-              mayChange={mayChange}
               title="Retention in days"
               value={{ payload_days: retention.payload_days, record_days: retention.record_days }}
               save={(change) => client.patch("/team", { body: { retention: change } })}
@@ -145,21 +125,6 @@ export const Team = () => {
       </Read>
       <Members isOwner={isOwner} />
       <Keys isOwner={isOwner} />
-      <Read name="alert settings" read={() => client.get("/sources/channel-settings")}>
-        {({ chat_configured, chat_last_error, updated_at: _updatedAt, ...settings }) => (
-          <>
-            {chat_last_error === null ? null : (
-              <div className="notice bad">The chat refused the last alert: {chat_last_error}</div>
-            )}
-            <Settings
-              mayChange={mayChange}
-              title={chat_configured ? "Alerts (a chat is set)" : "Alerts (no chat is set)"}
-              value={settings}
-              save={(body) => client.patch("/sources/channel-settings", { body })}
-            />
-          </>
-        )}
-      </Read>
     </>
   )
 }

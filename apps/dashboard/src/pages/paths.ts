@@ -8,7 +8,8 @@ export const pathOf = (id: string): string | null => {
     des: "destinations",
     web: "connections",
     wfl: "workflows",
-    fix: "fixtures"
+    fix: "fixtures",
+    pac: "accounts"
   }[prefix ?? ""]
   return page === undefined || !/^[a-z]+_\w{1,80}$/.test(id) ? null : `/${page}/${id}`
 }

@@ -21,8 +21,16 @@ const tones: Readonly<Record<string, "good" | "bad" | "wait" | "">> = {
   active: "good",
   paused: "wait",
   disabled: "wait",
-  expired: "wait",
-  revoked: ""
+  expired: "bad",
+  revoked: "",
+  error: "bad",
+  fallback: "wait",
+  expiring: "wait",
+  connecting: "wait",
+  requested: "wait",
+  verifying: "wait",
+  scheduled: "wait",
+  sent: "good"
 }
 
 export const toneOf = (status: string): string => tones[status] ?? ""

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { useSession } from "../session.ts"
-import type { Page } from "./List.tsx"
+import { liveMs, type Page } from "./List.tsx"
 import { Failure, Loading } from "./States.tsx"
 
 /** What a panel reads, and what it shows of it: another panel does not wait for it, and does not fail with it. */
@@ -51,6 +51,7 @@ export const Rows = ({
 export const PagedRows = <Model extends { readonly id: string }>({
   columns,
   empty,
+  isLive = false,
   keys,
   label,
   read,
@@ -63,13 +64,15 @@ export const PagedRows = <Model extends { readonly id: string }>({
   readonly read: (cursor: string | null) => Promise<Page<Model>>
   /** The cells of a row. */
   readonly row: (model: Model) => ReadonlyArray<ReactNode>
+  readonly isLive?: boolean
   readonly empty: ReactNode
 }) => {
   const query = useInfiniteQuery({
     queryKey: ["rows", ...keys],
     queryFn: ({ pageParam }) => read(pageParam),
     initialPageParam: null as string | null,
-    getNextPageParam: (last) => (last.has_more ? last.next_cursor : null)
+    getNextPageParam: (last) => (last.has_more ? last.next_cursor : null),
+    refetchInterval: isLive ? liveMs : false
   })
   if (query.isPending) return <Loading />
   if (query.data === undefined) return <Failure error={query.error} retry={query.refetch} />

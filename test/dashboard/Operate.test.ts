@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest"
 import { FakeProviderServer } from "../support/FakeProviderServer.ts"
-import { hasBrowser, heading, hostile, it as pageIt, open, usable } from "../support/DashboardPage.ts"
+import { hasBrowser, heading, hostile, it as pageIt, open, settled, usable } from "../support/DashboardPage.ts"
 
 const it = pageIt
   /** A source with a hostile name, where it is delivered to, and a request with a hostile body. */
@@ -228,5 +228,112 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     await page.getByRole("heading", { name: "Chat (not set)" }).waitFor()
     const { chat_configured, chat_enabled } = await gateway.api("GET", "/sources/channel-settings")
     expect({ chat_configured, chat_enabled }).toEqual({ chat_configured: false, chat_enabled: false })
+  })
+
+  it("An owner makes a key that is shown once, sees what it called, and disables it", async ({
+    gateway,
+    shop,
+    signedIn
+  }) => {
+    const page = await signedIn(await gateway.session("owner"))
+    await open(page, "Team")
+    await page.getByRole("button", { name: "New key…" }).click()
+    const name = gateway.name("key")
+    await page.getByLabel("Name", { exact: true }).fill(name)
+    await page.getByLabel("Hold a tunnel open").check()
+    await page.getByLabel("Calls that it may execute").fill("POST:/v1/no-such-route")
+    await page.getByRole("button", { name: "Make the key" }).click()
+    await page.getByRole("alert").waitFor()
+    await page.getByLabel("Calls that it may execute").fill("")
+    await page.getByRole("button", { name: "Make the key" }).click()
+    const key = await page.getByLabel("The new key").inputValue()
+    expect((await gateway.call("GET", "/sources", undefined, key)).status).toBe(200)
+    expect((await gateway.call("DELETE", `/sources/${shop.source.id}`, undefined, key)).status).toBe(403)
+    await page.reload()
+    await page.getByRole("link", { name }).click()
+    await heading(page, name).waitFor()
+    expect(await page.content()).not.toContain(key)
+    await gateway.eventually("the calls are shown", async () => {
+      await page.reload()
+      await heading(page, name).waitFor()
+      const calls = page.getByRole("table", { name: "Calls" })
+      await settled(page)
+      return (await calls.getByRole("row").filter({ hasText: "Scope missing" }).count()) === 1 ? true : null
+    })
+    await page.getByRole("button", { name: "Disable" }).click()
+    await page.getByRole("button", { name: "Refuse all its calls?" }).click()
+    await page.locator("header .badge", { hasText: "Disabled" }).waitFor()
+    expect((await gateway.call("GET", "/sources", undefined, key)).status).toBe(401)
+  })
+
+  it("An owner adds a member and changes the role, and a member is not offered what only owners may do", async ({
+    forge,
+    gateway,
+    signedIn
+  }) => {
+    const page = await signedIn(await gateway.session("owner"))
+    await open(page, "Team")
+    await page.getByRole("button", { name: "New member…" }).click()
+    await page.getByLabel("E-mail address").fill("nobody@example.com")
+    await page.getByRole("button", { name: "Add the member" }).click()
+    // Without an issuer nobody new can sign in.
+    await page.getByRole("alert").waitFor()
+    const { email, name } = (await gateway.call("GET", "/auth/me", undefined, await gateway.session(null))).body.user
+    await page.getByLabel("E-mail address").fill(email)
+    await page.getByRole("button", { name: "Add the member" }).click()
+    const row = page.getByRole("row").filter({ hasText: name })
+    await row.getByRole("button", { name: "Make an owner" }).click()
+    await row.getByRole("button", { name: "Make an owner?" }).click()
+    await row.getByRole("button", { name: "Make a member" }).waitFor()
+    const { data } = await gateway.api("GET", "/team/members")
+    expect(data.find((one: { email: string }) => one.email === email)).toMatchObject({ role: "owner" })
+
+    const member = await signedIn(await gateway.session("member"))
+    for (const [path, reason] of [
+      ["team", "Only an owner who is signed in can change members."],
+      ["team/keys/key_1", "Only an owner who is signed in can see project keys."],
+      ["filters/new", "Only an owner who is signed in can change filters."],
+      ["accounts/new", "Only an owner of the team can connect and revoke accounts."],
+      [`accounts/${forge.account.id}`, "Only an owner of the team can connect and revoke accounts."],
+      [`channels/${forge.source.id}`, "Only an owner of the team can try a channel again, poll, or change it."],
+      ["alerts", "Only an owner of the team can change this."]
+    ] as const) {
+      await member.goto(`./${path}`)
+      await member.getByText(reason).first().waitFor()
+      await settled(member)
+      expect([path, await member.locator("main").getByRole("button").count()]).toEqual([path, 0])
+    }
+  })
+
+  it("A stored filter is made, tried on a request, changed with all its digits, and deleted", async ({
+    gateway,
+    shop,
+    signedIn
+  }) => {
+    const page = await signedIn(await gateway.session("owner"))
+    await open(page, "Filters")
+    await page.getByRole("link", { name: "New filter" }).click()
+    const name = gateway.name("filter").replaceAll(/[^\w-]/g, "-")
+    await page.getByLabel("Name", { exact: true }).fill(name)
+    await page.getByLabel("Conditions as JSON").fill('{"body":{"serial":12345678901234567891}}')
+    await page.getByRole("button", { name: "Create the filter" }).click()
+    await heading(page, name).waitFor()
+    await page.getByLabel("Id of the request").fill(shop.request)
+    await page.getByRole("button", { name: "Try it" }).click()
+    await page.getByText("It does not match").waitFor()
+    await page.getByRole("cell", { name: "12345678901234567890" }).waitFor()
+    await page.getByRole("button", { name: "Change" }).click()
+    const field = page.getByLabel("Name and conditions as JSON")
+    await field.fill((await field.inputValue()).replace("12345678901234567891", "12345678901234567890"))
+    await page.getByRole("button", { name: "Save" }).click()
+    await field.waitFor({ state: "detached" })
+    await page.getByRole("button", { name: "Try it" }).click()
+    await page.getByText("It matches").waitFor()
+    await open(page, "Filters")
+    await page.locator(".row", { hasText: name }).click()
+    await page.getByRole("button", { name: "Delete" }).click()
+    await page.getByRole("button", { name: "Delete it?" }).click()
+    await heading(page, "Filters").waitFor()
+    expect((await gateway.api("GET", `/filters?name=${name}`)).models).toEqual([])
   })
 })

@@ -66,6 +66,10 @@ const violations = async (page: Page, onlyColors: boolean): Promise<ReadonlyArra
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
 }
 
+/** Waits until all parts of a page are loaded. */
+export const settled = (page: Page): Promise<void> =>
+  expect.poll(() => page.getByText("Loading…").count(), { timeout: patience }).toBe(0)
+
 /** Opens each page in a theme: light on a wide screen, dark on a narrow one. Everybody can use it, and nothing of it is cut off. */
 export const usable = async (page: Page, theme: "light" | "dark", paths: ReadonlyArray<string>): Promise<void> => {
   await page.emulateMedia({ colorScheme: theme })
@@ -73,8 +77,7 @@ export const usable = async (page: Page, theme: "light" | "dark", paths: Readonl
   for (const path of paths) {
     await page.goto(`./${path}`)
     await page.getByRole("heading", { level: 1 }).waitFor()
-    // A page may have several parts that load.
-    await expect.poll(() => page.getByText("Loading…").count(), { timeout: patience }).toBe(0)
+    await settled(page)
     expect([path, await violations(page, theme === "dark")]).toEqual([path, []])
     const isWider = await page.evaluate("document.documentElement.scrollWidth > innerWidth")
     expect([path, isWider]).toEqual([path, false])

@@ -25,6 +25,7 @@ const groups = [
       ["/connections", "Connections"],
       ["/destinations", "Destinations"],
       ["/workflows", "Workflows"],
+      ["/filters", "Filters"],
       ["/fixtures", "Fixtures"]
     ]
   },

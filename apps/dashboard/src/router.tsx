@@ -47,6 +47,9 @@ const pages = [
   ["/workflows/$id/runs/$runId", Run],
   // Loaded when they are opened.
   ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/WorkflowEditor.tsx"), "WorkflowEditor")],
+  ["/filters", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "StoredFilters")],
+  ["/filters/new", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "NewStoredFilter")],
+  ["/filters/$id", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "StoredFilter")],
   ["/fixtures", lazyRouteComponent(() => import("./pages/Fixtures.tsx"), "Fixtures")],
   ["/fixtures/$id", lazyRouteComponent(() => import("./pages/Fixtures.tsx"), "Fixture")],
   ["/accounts", lazyRouteComponent(() => import("./pages/Accounts.tsx"), "Accounts")],
@@ -58,7 +61,8 @@ const pages = [
   ["/bins", lazyRouteComponent(() => import("./pages/Bins.tsx"), "Bins")],
   ["/bins/$id", lazyRouteComponent(() => import("./pages/Bins.tsx"), "Bin")],
   ["/shares", lazyRouteComponent(() => import("./pages/Shares.tsx"), "Shares")],
-  ["/team", lazyRouteComponent(() => import("./pages/Team.tsx"), "Team")]
+  ["/team", lazyRouteComponent(() => import("./pages/Team.tsx"), "Team")],
+  ["/team/keys/$id", lazyRouteComponent(() => import("./pages/Keys.tsx"), "Key")]
 ] as const
 
 const routes = pages.map(([path, component]) => createRoute({ getParentRoute: () => root, path, component }))

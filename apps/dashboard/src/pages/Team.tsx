@@ -1,85 +1,96 @@
+import { useState } from "react"
 import { Action } from "../parts/Action.tsx"
+import { ChoiceField, Form, TextField, textOf } from "../parts/Form.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Settings } from "../parts/Settings.tsx"
-import { Status } from "../parts/Status.tsx"
 import { Read, Rows } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
-import { useRole, useSession } from "../session.ts"
+import { useRefresh, useRole, useSession } from "../session.ts"
+import { Keys } from "./Keys.tsx"
 
-const Members = ({ isOwner }: { readonly isOwner: boolean }) => {
+const NewMember = ({ close }: { readonly close: () => void }) => {
   const { client } = useSession()
+  const refresh = useRefresh()
   return (
-    <Panel title="Members">
-      <Read name="members" read={() => client.get("/team/members")}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <p className="muted">The team has no members: only its key can use it.</p>
-          ) : (
-            <Rows label="Members" columns={["Person", "Role", "Added", ""]}>
-              {data.map(({ created_at, email, expected, id, name, role }) => (
-                <tr key={id}>
-                  <td>
-                    <bdi>{name ?? email ?? id}</bdi>
-                    {expected ? <span className="muted"> has not signed in yet</span> : null}
-                  </td>
-                  <td>{role}</td>
-                  <td>
-                    <Time at={created_at} />
-                  </td>
-                  <td>
-                    {isOwner ? (
-                      <Action
-                        asks="Remove this member?"
-                        run={() => client.delete("/team/members/{id}", { params: { path: { id } } })}
-                      >
-                        Remove
-                      </Action>
-                    ) : null}
-                  </td>
-                </tr>
-              ))}
-            </Rows>
-          )
-        }
-      </Read>
-      {isOwner ? null : <p className="muted">Only an owner who is signed in can change members. A key cannot.</p>}
-    </Panel>
+    <Form
+      label="Add the member"
+      send={async (form) => {
+        const role = textOf(form, "role") === "owner" ? "owner" : "member"
+        await client.post("/team/members", { body: { email: textOf(form, "email"), role } })
+        await refresh()
+        close()
+      }}
+    >
+      <TextField
+        name="email"
+        label="E-mail address"
+        type="email"
+        required
+        placeholder="grace@example.com"
+        help="They are let in when they sign in with this address."
+      />
+      <ChoiceField
+        name="role"
+        label="Role"
+        choices={[
+          ["member", "Member: uses everything, but changes neither access nor settings of the team"],
+          ["owner", "Owner: may do everything"]
+        ]}
+      />
+    </Form>
   )
 }
 
-const Keys = ({ isOwner }: { readonly isOwner: boolean }) => {
+const Members = ({ isOwner }: { readonly isOwner: boolean }) => {
   const { client } = useSession()
+  const [isAdding, setAdding] = useState(false)
+  const add = (
+    <button type="button" aria-expanded={isAdding} onClick={() => setAdding(!isAdding)}>
+      New member…
+    </button>
+  )
   return (
-    <Panel title="Project keys">
-      {isOwner ? (
-        <Read name="keys" read={() => client.get("/project-api-keys")}>
+    <Panel title="Members" right={isOwner ? add : undefined}>
+      <div className="stack">
+        {isAdding ? <NewMember close={() => setAdding(false)} /> : null}
+        <Read name="members" read={() => client.get("/team/members")}>
           {({ data }) =>
             data.length === 0 ? (
-              <p className="muted">There is no project key yet.</p>
+              <p className="muted">The team has no members: only its key can use it.</p>
             ) : (
-              <Rows label="Project keys" columns={["Name", "Status", "Key", "Scopes", "Last used", ""]}>
-                {data.map(({ id, last_used_at, masked_key, name, scopes, status }) => (
+              <Rows label="Members" columns={["Person", "Role", "Added", ""]}>
+                {data.map(({ created_at, email, expected, id, name, role }) => (
                   <tr key={id}>
                     <td>
-                      <bdi>{name}</bdi>
+                      <bdi>{name ?? email ?? id}</bdi>
+                      {expected ? <span className="muted"> has not signed in yet</span> : null}
+                    </td>
+                    <td>{role}</td>
+                    <td>
+                      <Time at={created_at} />
                     </td>
                     <td>
-                      <Status of={status} />
-                    </td>
-                    <td className="mono">{masked_key}</td>
-                    <td>{scopes.join(", ")}</td>
-                    <td>
-                      <Time at={last_used_at} />
-                    </td>
-                    <td>
-                      {status === "revoked" ? null : (
-                        <Action
-                          asks="Revoke it for ever?"
-                          run={() => client.delete("/project-api-keys/{id}", { params: { path: { id } } })}
-                        >
-                          Revoke
-                        </Action>
-                      )}
+                      {isOwner ? (
+                        <div className="bar">
+                          <Action
+                            asks={role === "owner" ? "Make a member?" : "Make an owner?"}
+                            run={() =>
+                              client.patch("/team/members/{id}", {
+                                params: { path: { id } },
+                                body: { role: role === "owner" ? "member" : "owner" }
+                              })
+                            }
+                          >
+                            {role === "owner" ? "Make a member" : "Make an owner"}
+                          </Action>
+                          <Action
+                            asks="Remove this member?"
+                            run={() => client.delete("/team/members/{id}", { params: { path: { id } } })}
+                          >
+                            Remove
+                          </Action>
+                        </div>
+                      ) : null}
                     </td>
                   </tr>
                 ))}
@@ -87,9 +98,8 @@ const Keys = ({ isOwner }: { readonly isOwner: boolean }) => {
             )
           }
         </Read>
-      ) : (
-        <p className="muted">Only an owner who is signed in can see project keys. A key cannot.</p>
-      )}
+        {isOwner ? null : <p className="muted">Only an owner who is signed in can change members. A key cannot.</p>}
+      </div>
     </Panel>
   )
 }
@@ -124,7 +134,7 @@ export const Team = () => {
         )}
       </Read>
       <Members isOwner={isOwner} />
-      <Keys isOwner={isOwner} />
+      <Keys />
     </>
   )
 }

@@ -8,6 +8,7 @@ export const pathOf = (id: string): string | null => {
     des: "destinations",
     web: "connections",
     wfl: "workflows",
+    flt: "filters",
     fix: "fixtures",
     pac: "accounts"
   }[prefix ?? ""]

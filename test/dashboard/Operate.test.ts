@@ -1,6 +1,15 @@
 import { describe, expect } from "vitest"
 import { FakeProviderServer } from "../support/FakeProviderServer.ts"
-import { hasBrowser, heading, hostile, it as pageIt, open, settled, usable } from "../support/DashboardPage.ts"
+import {
+  firstRow,
+  hasBrowser,
+  heading,
+  hostile,
+  it as pageIt,
+  open,
+  settled,
+  usable
+} from "../support/DashboardPage.ts"
 
 const it = pageIt
   /** A source with a hostile name, where it is delivered to, and a request with a hostile body. */
@@ -335,5 +344,37 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     await page.getByRole("button", { name: "Delete it?" }).click()
     await heading(page, "Filters").waitFor()
     expect((await gateway.api("GET", `/filters?name=${name}`)).models).toEqual([])
+  })
+
+  it("All runs that match a filter are cancelled after their number was shown, and the operation is listed", async ({
+    gateway,
+    page,
+    shop
+  }) => {
+    const { id } = await gateway.api("POST", "/workflows", {
+      name: gateway.name("waiting"),
+      source_id: shop.source.id,
+      steps: [{ id: "step_ask", kind: "wait", config: { for: "approval", amount: 1, unit: "hours" } }],
+      edges: [{ source_type: "trigger", target_step_id: "step_ask" }]
+    })
+    const runs = [1, 2].map(async () => (await gateway.api("POST", `/workflows/${id}/runs`, {})).id as string)
+    const statusOf = async (run: string) => (await gateway.api("GET", `/workflows/${id}/runs/${run}`)).status as string
+    await gateway.eventually("both wait", async () => {
+      const statuses = await Promise.all((await Promise.all(runs)).map(statusOf))
+      return statuses.every((status) => status === "running") ? true : null
+    })
+    await page.goto("./runs?status=running")
+    await page.getByRole("button", { name: "Cancel all of them…" }).click()
+    await page.getByRole("button", { name: "Cancel 2 runs" }).click()
+    await page.locator("header .badge", { hasText: "Completed" }).waitFor()
+    await gateway.eventually("both have ended", async () => {
+      const statuses = await Promise.all((await Promise.all(runs)).map(statusOf))
+      return statuses.every((status) => status === "failed") ? true : null
+    })
+    await open(page, "Bulk operations")
+    await page.getByText("There is none of events yet.").waitFor()
+    await page.getByLabel("Records", { exact: true }).selectOption("workflow_runs")
+    await firstRow(page).click()
+    await page.getByRole("link", { name: "Show runs" }).waitFor()
   })
 })

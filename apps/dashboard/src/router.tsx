@@ -32,6 +32,7 @@ const pages = [
   ["/runs", Runs],
   ["/bulk-operations", BulkOperations],
   ["/bulk-operations/$id", BulkOperation],
+  ["/bulk-operations/$of/$id", BulkOperation],
   ["/sources/new", NewSource],
   ["/destinations/new", NewDestination],
   ["/connections/new", NewConnection],

@@ -65,13 +65,14 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
         request_id: shop.request,
         name: `A ${theme} order`
       })
-      await gateway.api("POST", `/requests/${shop.request}/share`, { title: hostile })
+      const share = await gateway.api("POST", `/requests/${shop.request}/share`, { title: hostile })
       await usable(page, theme, [
         "team",
         "bins",
         "fixtures",
         `fixtures/${fixture.id}`,
         "shares",
+        `shared/${share.token}`,
         "accounts",
         "accounts/new",
         `accounts/${forge.account.id}`,
@@ -138,7 +139,12 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     expect(models).toEqual([])
   })
 
-  it("A request is shared by a link that is shown once, and the share is ended", async ({ gateway, page, shop }) => {
+  it("A request is shared by a link that is shown once, and the share is ended", async ({
+    gateway,
+    page,
+    shop,
+    stranger
+  }) => {
     await page.goto(`./requests/${shop.request}`)
     await page.getByRole("button", { name: "Share…" }).click()
     const title = gateway.name("share")
@@ -146,15 +152,22 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     await page.getByLabel("Members to leave out").fill("serial, x-hostile")
     await page.getByRole("button", { name: "Make the link" }).click()
     const link = await page.getByLabel("Link", { exact: true }).inputValue()
-    const shared = await (await fetch(link)).text()
-    expect(shared).toContain(title)
-    expect(shared).not.toContain("12345678901234567890")
+    const forPrograms = await page.getByLabel("Link for programs").inputValue()
+    expect(await (await fetch(forPrograms)).text()).not.toContain("12345678901234567890")
+    const reader = await stranger(link)
+    await heading(reader, title).waitFor()
+    await reader.getByText("document.title='run'").first().waitFor()
+    const seen = await reader.content()
+    expect(seen).not.toContain("12345678901234567890")
+    expect([await reader.title(), await reader.locator("main img, main script").count()]).toEqual(["Tidegate", 0])
     await open(page, "Shares")
     const row = page.getByRole("row").filter({ hasText: title })
     await row.getByRole("button", { name: "Revoke" }).click()
     await row.getByRole("button", { name: "End this share?" }).click()
     await row.getByText("Revoked").waitFor()
-    expect((await fetch(link)).status).toBeGreaterThanOrEqual(404)
+    expect((await fetch(forPrograms)).status).toBeGreaterThanOrEqual(404)
+    await reader.reload()
+    await reader.getByText("its share has ended").waitFor()
   })
 
   it("A channel that does not work says what it needs, is tried again, and its alert is resolved", async ({
@@ -357,7 +370,7 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
       steps: [{ id: "step_ask", kind: "wait", config: { for: "approval", amount: 1, unit: "hours" } }],
       edges: [{ source_type: "trigger", target_step_id: "step_ask" }]
     })
-    const runs = [1, 2].map(async () => (await gateway.api("POST", `/workflows/${id}/runs`, {})).id as string)
+    const runs = [1, 2].map(async (): Promise<string> => (await gateway.api("POST", `/workflows/${id}/runs`, {})).id)
     const statusOf = async (run: string) => (await gateway.api("GET", `/workflows/${id}/runs/${run}`)).status as string
     await gateway.eventually("both wait", async () => {
       const statuses = await Promise.all((await Promise.all(runs)).map(statusOf))
@@ -376,5 +389,26 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     await page.getByLabel("Records", { exact: true }).selectOption("workflow_runs")
     await firstRow(page).click()
     await page.getByRole("link", { name: "Show runs" }).waitFor()
+  })
+
+  it("A project key sees what it may read, and one that may not read can sign out again", async ({
+    gateway,
+    signedIn,
+    stranger
+  }) => {
+    const owner = await gateway.session("owner")
+    const keyWith = async (...scopes: ReadonlyArray<string>): Promise<string> =>
+      (await gateway.call("POST", "/project-api-keys", { name: gateway.name("key"), scopes }, owner)).body.data.api_key
+    const page = await signedIn(await keyWith("control:read"))
+    await open(page, "Sources")
+    await open(page, "Alerts")
+    // No project key may read them.
+    await page.getByRole("alert").first().waitFor()
+    const other = await stranger(`${gateway.origin}/dashboard/`)
+    await other.getByLabel("API key").fill(await keyWith("tunnel:connect"))
+    await other.getByRole("button", { name: "Sign in" }).click()
+    await other.getByRole("alert").waitFor()
+    await other.getByRole("button", { name: "Sign out" }).click()
+    await other.getByLabel("API key").waitFor()
   })
 })

@@ -51,7 +51,6 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     async (theme, { page, traffic }) => {
       const paths = [
         "",
-        "team",
         "sources/new",
         "destinations/new",
         "connections/new",

@@ -26,15 +26,15 @@ export const it = gatewayIt
     onCleanup(() => browser.close())
     return browser
   })
-  /** Opens a new browser's page, signed in with a credential. What goes wrong in it fails the test. */
-  .extend("signedIn", ({ browser, gateway }, { onCleanup }) => {
+  /** Opens an address in a new browser, where nobody is signed in. What goes wrong in it fails the test. */
+  .extend("stranger", ({ browser, gateway }, { onCleanup }) => {
     const faults: Array<string> = []
     const closing: Array<() => Promise<void>> = []
     onCleanup(async () => {
       for (const close of closing) await close()
       expect(faults).toEqual([])
     })
-    return async (credential: string): Promise<Page> => {
+    return async (address: string): Promise<Page> => {
       const context = await browser.newContext({
         viewport: { width: 1280, height: 800 },
         baseURL: `${gateway.origin}/dashboard/`
@@ -47,12 +47,17 @@ export const it = gatewayIt
         if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
           faults.push(message.text())
       })
-      await page.goto("./")
-      await page.getByLabel("API key").fill(credential)
-      await page.getByRole("button", { name: "Sign in" }).click()
-      await heading(page, "Overview").waitFor()
+      await page.goto(address)
       return page
     }
+  })
+  /** The same, signed in with a credential. */
+  .extend("signedIn", ({ stranger }) => async (credential: string): Promise<Page> => {
+    const page = await stranger("./")
+    await page.getByLabel("API key").fill(credential)
+    await page.getByRole("button", { name: "Sign in" }).click()
+    await heading(page, "Overview").waitFor()
+    return page
   })
   /** A page that is signed in with the team's key. */
   .extend("page", ({ gateway, signedIn }) => signedIn(gateway.key))

@@ -7,6 +7,13 @@ export type Row<Name extends keyof components["schemas"]> = components["schemas"
 export const folder = new URL(document.baseURI)
 const origin = new URL("..", folder).href.replace(/\/$/, "")
 
+/** The page of a share, for people who are not signed in, and the token in such a page's path. */
+export const pageOfShare = (token: string): string => new URL(`shared/${token}`, folder).href
+export const tokenOfShare = (): string | null => {
+  const place = `${folder.pathname}shared/`
+  return location.pathname.startsWith(place) ? location.pathname.slice(place.length) : null
+}
+
 /** The gateway accepts the session's cookie only with this header, which a page of another site cannot send. */
 const own = { "x-tidegate-dashboard": "1" }
 
@@ -38,8 +45,15 @@ export const exactJson: Json = {
  * The same for answers that contain what strangers sent: numbers keep their digits. Such a number is no JavaScript number, so it is
  * only shown by `JSON.stringify`.
  */
-export const exactGateway = (team: string): Client =>
-  new Client({ baseUrl: origin, fetch: send, retries: 1, timeoutMs: 20_000, team, json: exactJson })
+export const exactGateway = (team?: string): Client =>
+  new Client({
+    baseUrl: origin,
+    fetch: send,
+    retries: 1,
+    timeoutMs: 20_000,
+    json: exactJson,
+    ...(team === undefined ? {} : { team })
+  })
 
 /** Passes the requests of a public bin on as they arrive, until `signal` ends it. */
 export const streamBin = (
@@ -87,3 +101,5 @@ export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : "The gateway could not be reached."
 
 export const isSignedOut = (error: unknown): boolean => error instanceof TidegateError && error.status === 401
+
+export const isForbidden = (error: unknown): boolean => error instanceof TidegateError && error.status === 403

@@ -110,7 +110,8 @@ export const BulkOperation = () => {
         <div className="actions">
           {data.confirmed || data.planned_at === null ? null : (
             <Action primary run={() => client.post(`/${of}/bulk_operations/{id}/run`, path)}>
-              {wordOf(data)} {data.total_count.toLocaleString()} {records[of]}
+              {wordOf(data)} {data.total_count.toLocaleString()}{" "}
+              {data.total_count === 1 ? records[of].slice(0, -1) : records[of]}
             </Action>
           )}
           {data.cancelable ? (

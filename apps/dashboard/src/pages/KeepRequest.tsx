@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router"
 import { useState } from "react"
-import type { Row } from "../gateway.ts"
+import { pageOfShare, type Row } from "../gateway.ts"
 import { ChoiceField, Form, Secret, TextField, textOf } from "../parts/Form.tsx"
 import { Panel } from "../parts/Panel.tsx"
 import { useRefresh, useSession } from "../session.ts"
@@ -18,8 +18,11 @@ const Share = ({ id }: { readonly id: string }) => {
   if (share !== null) {
     return (
       <div className="stack">
-        <Secret label="Link" value={share.url}>
+        <Secret label="Link" value={pageOfShare(share.token)}>
           Anybody who has this link can read the request. It is shown only now.
+        </Secret>
+        <Secret label="Link for programs" value={share.url}>
+          Programs read the same as JSON.
         </Secret>
         <p>
           You can end it under <Link to="/shares">shares</Link>.

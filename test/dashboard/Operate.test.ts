@@ -67,6 +67,7 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
       })
       const share = await gateway.api("POST", `/requests/${shop.request}/share`, { title: hostile })
       await usable(page, theme, [
+        "",
         "team",
         "bins",
         "fixtures",
@@ -175,6 +176,7 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     gateway,
     page
   }) => {
+    await page.getByText("does not work").waitFor()
     await open(page, "Alerts")
     await page.locator(".row", { hasText: "Provision failed" }).getByText("Open", { exact: true }).waitFor()
     await open(page, "Channels")

@@ -176,18 +176,29 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     gateway,
     page
   }) => {
+    // The page may have been opened before the alert.
+    await page.reload()
     await page.getByText("does not work").waitFor()
     await open(page, "Alerts")
     await page.locator(".row", { hasText: "Provision failed" }).getByText("Open", { exact: true }).waitFor()
     await open(page, "Channels")
     await page.locator(".row", { hasText: "Repair what the error says" }).click()
+    await page
+      .getByRole("link", { name: `Pushes ${hostile}` })
+      .first()
+      .click()
+    // Nobody can post to a provider source, so its page offers no URL.
+    await page.getByRole("link", { name: "Show how its items arrive" }).waitFor()
+    expect(await page.getByText("curl").count()).toBe(0)
+    await page.getByRole("link", { name: "Show how its items arrive" }).click()
     await page.locator("header .badge", { hasText: "Error" }).waitFor()
     forge.server.provider.recover()
     await page.getByRole("button", { name: "Try again" }).click()
-    await gateway.eventually("the channel is active", async () => {
+    await gateway.eventually("the channel is active, and its alert is resolved", async () => {
       await forge.server.flush()
       const { channel } = await gateway.api("GET", `/sources/${forge.source.id}`)
-      return channel?.status === "active" ? true : null
+      const { models } = await gateway.api("GET", "/sources/channel-alerts")
+      return channel?.status === "active" && models.length === 0 ? true : null
     })
     await page.reload()
     await page.locator("header .badge", { hasText: "Active" }).waitFor()

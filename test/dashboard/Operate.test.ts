@@ -321,7 +321,7 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     await row.getByRole("button", { name: "Make an owner?" }).click()
     await row.getByRole("button", { name: "Make a member" }).waitFor()
     const { data } = await gateway.api("GET", "/team/members")
-    expect(data.find((one: { email: string }) => one.email === email)).toMatchObject({ role: "owner" })
+    expect(data.find((one) => one.email === email)).toMatchObject({ role: "owner" })
 
     const member = await signedIn(await gateway.session("member"))
     for (const [path, reason] of [

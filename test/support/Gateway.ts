@@ -14,7 +14,7 @@ import { newApiKey, replaceSecrets, signingSecrets } from "@tidegate/storage/tea
 import { demoTeam } from "@tidegate/storage/teams/Teams"
 import { GatewayProcess, usualSettings } from "./GatewayProcess.ts"
 import { freshDatabase } from "../postgres.ts"
-import { eventually, patience } from "./Waiting.ts"
+import { eventually, NotReached, patience } from "./Waiting.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 import type {
   Answered,
@@ -226,9 +226,25 @@ export class Gateway {
     return { source, destination, connection: await this.connection(source, destination, options.rules) }
   }
 
-  /** Waits until `read` returns a value: for results that come after the sender's answer. */
-  eventually<A>(what: string, read: () => Promise<A | null | undefined>): Promise<A> {
-    return eventually(what, read)
+  /**
+   * Waits until `read` returns a value, or until that value is `good`: for results that come after the sender's answer. A failure
+   * names the gateway's last warnings, because they usually have the cause.
+   */
+  eventually<A>(
+    what: string,
+    read: () => Promise<A | null | undefined>,
+    good: (value: A) => boolean = () => true
+  ): Promise<A> {
+    return eventually(what, read, good).catch(async (error: unknown) => {
+      if (error instanceof NotReached) error.message += await this.#lastWarnings()
+      throw error
+    })
+  }
+
+  async #lastWarnings(): Promise<string> {
+    const lines = (await readFile(join(this.#home, "gateway.log"), "utf8")).split("\n")
+    const warnings = lines.filter((line) => /"level":"(WARN|ERROR|FATAL)"/.test(line)).slice(-10)
+    return `\nThe last warnings of its gateway: ${warnings.join("\n").slice(-4_000) || "none"}`
   }
 
   /** Executes a statement in the database and returns its rows. */

@@ -158,6 +158,12 @@ it("An entry of a feed becomes one request, whether its hub notifies or a poll f
     "x-gateway-channel-id": expect.stringMatching(/^chn_/)
   })
 
+  const test = await success(gateway, "POST", `/workflows/${workflow.id}/test`, { request_id: request.id })
+  expect(test.trigger).toMatchObject({
+    source: { id: feed.id, provider_key: "websub", definition_key: "entry.added", trigger_name: "Entry added" },
+    delivery_mode: "instant"
+  })
+
   // The same entry is in the list that a poll reads.
   expect(await feed.run()).toMatchObject({ status: "succeeded", reason: "manual", items_new: 0 })
   await feed.request(1)

@@ -117,6 +117,7 @@ it("An entry of a feed becomes one request, whether its hub notifies or a poll f
   target
 }) => {
   const { provider } = feeds
+  provider.faults.sendsWholeFeeds = true
   const old = provider.change("entry.added", "news.atom")
   const feed = await Watched.make(gateway, feeds, {
     provider_key: "websub",
@@ -178,6 +179,11 @@ it("An entry of a feed becomes one request, whether its hub notifies or a poll f
   })
   await target.next()
   provider.faults.notifications = "send"
+
+  // The hub sends all entries again, of which one is new.
+  const last = provider.change("entry.added", "news.atom")
+  expect(`entry:${(await feed.request(3)).data.body.id}`).toBe(last)
+  provider.faults.sendsWholeFeeds = false
 })
 
 it("A subscription of a feed is renewed, replaced by polling when its hub ends it, restored, and stopped", async ({

@@ -60,7 +60,7 @@ const it = gatewayIt
     const source = await gateway.api("POST", "/sources", { name: `Orders ${hostile}` })
     const good = await gateway.destination({ url: target.origin })
     const bad = await gateway.destination({ url: "http://127.0.0.1:9" })
-    await gateway.connection(source, good, [{ type: "filter", body: { total: { $gt: 5 } } }])
+    const connection = await gateway.connection(source, good, [{ type: "filter", body: { total: { $gt: 5 } } }])
     await gateway.connection(source, bad)
     const workflow = await gateway.api("POST", "/workflows", {
       name: gateway.name("workflow"),
@@ -81,7 +81,7 @@ const it = gatewayIt
       last = ((await answer.json()) as { request_id: string }).request_id
     }
     await gateway.traced(last, 2)
-    return { source, good, bad, workflow, target, last }
+    return { source, good, bad, connection, workflow, target, last }
   })
 
 /** What axe finds. The rules on colors alone for a second look at the same pages in other colors. */
@@ -109,6 +109,10 @@ const open = async (page: Page, name: string) => {
   await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true }).click()
   await heading(page, name).waitFor()
 }
+const addRule = async (page: Page, title: string) => {
+  await page.getByLabel("New rule", { exact: true }).selectOption({ label: title })
+  await page.getByRole("button", { name: "Add the rule" }).click()
+}
 const firstRow = (page: Page) => page.locator(".list .row").first()
 
 describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
@@ -125,6 +129,7 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
         "connections/new",
         "workflows/new",
         `requests/${traffic.last}`,
+        `connections/${traffic.connection.id}`,
         `workflows/${traffic.workflow.id}/edit`
       ]
       for (const path of [
@@ -217,12 +222,15 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
     await page.getByLabel("Name", { exact: true }).fill(`${name} connection`)
     await page.getByLabel("Source", { exact: true }).selectOption({ label: `${name} source` })
     await page.getByLabel("Destination", { exact: true }).selectOption({ label: name })
-    await page.getByLabel("Rules", { exact: true }).fill('[{ "type": "filter", "body": { "a": 1 } }]')
+    await addRule(page, "Filter")
+    await page.getByLabel("Member", { exact: true }).fill("a")
+    await page.getByLabel("Value", { exact: true }).fill("1")
+    await page.keyboard.press("Enter")
     await page.getByRole("button", { name: "Create the connection" }).click()
     await heading(page, `${name} connection`).waitFor()
     const { models } = await gateway.api("GET", "/connections?limit=100")
     expect(models.find((one: { name: string }) => one.name === `${name} connection`)).toMatchObject({
-      rules: [{ type: "filter", body: { a: 1 } }],
+      rules: [{ type: "filter", body: { a: { $eq: 1 } } }],
       destination: { config: { url: "https://api.example.com/hooks", rate_limit: 5 } }
     })
   })
@@ -350,27 +358,41 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
     await page.getByRole("button", { name: /^Ask, wait, Succeeded/ }).waitFor()
   })
 
-  it("A filter is made of rows, tried on stored requests, and saved as a rule of its connection", async ({
+  it("Rules are written in forms, the filter is tried on stored requests, and all are saved together", async ({
     gateway,
     page,
     traffic
   }) => {
     const { id } = await gateway.connection(traffic.source, traffic.good, [{ type: "delay", delay: 1000 }])
     await page.goto(`./connections/${id}`)
+    await page.getByLabel("Wait", { exact: true }).fill("2")
+    await addRule(page, "Filter")
+    expect(await page.getByRole("button", { name: "Save the rules" }).isDisabled()).toBe(true)
     await page.getByLabel("Member", { exact: true }).fill("total")
     await page.getByLabel("Operator", { exact: true }).selectOption("$gte")
     await page.getByLabel("Value", { exact: true }).fill("28")
     await page.getByRole("button", { name: "Add the condition" }).click()
-    await page.getByRole("button", { name: /^Try it/ }).click()
-    await page.getByText(/^2 of \d+ requests match/).waitFor()
+    await page.getByRole("button", { name: /^Try them/ }).click()
+    await page.getByText(/^2 of \d+ requests become events/).waitFor()
     await page.getByText("body.total $gte 28, but it is 27").waitFor()
-    await page.getByRole("button", { name: "Save the filter" }).click()
-    await gateway.eventually("the filter is stored", async () => {
+    await addRule(page, "Deduplicate")
+    await page.getByLabel(/^Equal are requests/).selectOption("include_fields")
+    await page.getByLabel("Fields", { exact: true }).fill("body.serial, body.total")
+    await addRule(page, "Retry")
+    await page.getByLabel("Retries", { exact: true }).fill("3")
+    await page.getByText("Retries come 1 min, 3 min, 7 min after the first attempt.").waitFor()
+    await page.getByLabel(/^Only after these answers/).fill("429, 500-599")
+    await page.getByRole("button", { name: "Save the rules" }).click()
+    const rules = await gateway.eventually("the rules are stored", async () => {
       const { rules } = await gateway.api("GET", `/connections/${id}`)
-      return rules.length === 2 ? true : null
+      return rules.length === 4 ? rules : null
     })
-    const { rules } = await gateway.api("GET", `/connections/${id}`)
-    expect(rules).toMatchObject([{ type: "filter", body: { total: { $gte: 28 } } }, { type: "delay" }])
+    expect(rules).toMatchObject([
+      { type: "deduplicate", window: 60_000, include_fields: ["body.serial", "body.total"] },
+      { type: "filter", body: { total: { $gte: 28 } } },
+      { type: "delay", delay: 2000 },
+      { type: "retry", strategy: "exponential", count: 3, interval: 60_000, response_status_codes: ["429", "500-599"] }
+    ])
     await gateway.api("DELETE", `/connections/${id}`)
   })
 

@@ -62,6 +62,10 @@ const it = gatewayIt
     const bad = await gateway.destination({ url: "http://127.0.0.1:9" })
     const connection = await gateway.connection(source, good, [{ type: "filter", body: { total: { $gt: 5 } } }])
     await gateway.connection(source, bad)
+    const transformation = await gateway.api("POST", "/transformations", {
+      name: gateway.name("transformation"),
+      code: 'addHandler("transform", (request) => request)'
+    })
     const workflow = await gateway.api("POST", "/workflows", {
       name: gateway.name("workflow"),
       source_id: source.id,
@@ -81,7 +85,7 @@ const it = gatewayIt
       last = ((await answer.json()) as { request_id: string }).request_id
     }
     await gateway.traced(last, 2)
-    return { source, good, bad, connection, workflow, target, last }
+    return { source, good, bad, connection, transformation, workflow, target, last }
   })
 
 /** What axe finds. The rules on colors alone for a second look at the same pages in other colors. */
@@ -101,6 +105,7 @@ const lists = [
   "Sources",
   "Connections",
   "Destinations",
+  "Transformations",
   "Workflows"
 ]
 
@@ -130,6 +135,7 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
         "workflows/new",
         `requests/${traffic.last}`,
         `connections/${traffic.connection.id}`,
+        `transformations/${traffic.transformation.id}`,
         `workflows/${traffic.workflow.id}/edit`
       ]
       for (const path of [
@@ -394,6 +400,42 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
       { type: "retry", strategy: "exponential", count: 3, interval: 60_000, response_status_codes: ["429", "500-599"] }
     ])
     await gateway.api("DELETE", `/connections/${id}`)
+  })
+
+  it("A transformation is written with names that are completed, run on a stored request, mended where its fault is, and saved", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
+    const name = gateway.name("tenant")
+    await page.goto("./transformations/new")
+    await page.getByLabel("Name", { exact: true }).fill(name)
+    const code = page.getByRole("textbox", { name: "Code" })
+    await code.fill('addHandler("transform", (request) => {\nrequest.body.total = = 1\nreturn request })')
+    await page.getByLabel("or its id").fill(traffic.last)
+    await page.getByRole("button", { name: "Take it" }).click()
+    await expect.poll(() => page.getByLabel("The sample as JSON").inputValue()).toContain('"total": 29')
+    await page.getByRole("button", { name: "Run it" }).click()
+    await page.getByRole("button", { name: "Line 2" }).click()
+    expect(await page.locator(".cm-fault").innerText()).toContain("= = 1")
+    await page.keyboard.press("Shift+End")
+    await page.keyboard.type("console.log(request.body.total); request.he")
+    await page.getByRole("option", { name: "headers" }).waitFor()
+    await page.keyboard.press("Enter")
+    await page.keyboard.type(".tenant = process.env.TENANT; delete request.body.note")
+    await page.getByText("Variables", { exact: true }).click()
+    await page.getByLabel("Variables as JSON").fill('{ "TENANT": "acme" }')
+    await page.getByRole("button", { name: "Run it" }).click()
+    const changed = page.getByRole("region", { name: "What changed" })
+    await changed.waitFor()
+    expect(await changed.locator("ins").allInnerTexts()).toContainEqual(expect.stringContaining('"tenant": "acme"'))
+    expect(await changed.locator("del").allInnerTexts()).toContainEqual(expect.stringContaining("onerror"))
+    expect(await changed.locator("img").count()).toBe(0)
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    await heading(page, name).waitFor()
+    const { models } = await gateway.api("GET", `/transformations?name=${encodeURIComponent(name)}`)
+    expect(models).toMatchObject([{ env: { TENANT: "acme" }, code: expect.stringContaining("request.headers.tenant") }])
+    expect(page.url()).toMatch(/transformations\/trs_/)
   })
 
   it("An id that is pasted anywhere opens its record, and keys move in a list", async ({ page, traffic }) => {

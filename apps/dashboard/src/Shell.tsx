@@ -23,6 +23,7 @@ const groups = [
       ["/sources", "Sources"],
       ["/connections", "Connections"],
       ["/destinations", "Destinations"],
+      ["/transformations", "Transformations"],
       ["/workflows", "Workflows"]
     ]
   },
@@ -42,7 +43,7 @@ const Find = () => {
     }
     const onPaste = (event: ClipboardEvent) => {
       const to = pathOf(event.clipboardData?.getData("text").trim() ?? "")
-      if (to === null || event.target instanceof HTMLInputElement) return
+      if (to === null || isTyping(event)) return
       void navigate({ to })
     }
     document.addEventListener("keydown", onKey)

@@ -7,6 +7,7 @@ export const pathOf = (id: string): string | null => {
     src: "sources",
     des: "destinations",
     web: "connections",
+    trs: "transformations",
     wfl: "workflows"
   }[prefix ?? ""]
   return page === undefined || !/^[a-z]+_\w{1,80}$/.test(id) ? null : `/${page}/${id}`

@@ -121,6 +121,10 @@ export const List = <Model extends { readonly id: string }>({
   )
 }
 
-/** Whether a key is meant for a field. */
-export const isTyping = ({ target }: KeyboardEvent): boolean =>
-  target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+/** Whether a key, or what is pasted, is meant for a field; an editor's field is inside its shadow root. */
+export const isTyping = (event: Event): boolean => {
+  const [target] = event.composedPath()
+  return (
+    target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  )
+}

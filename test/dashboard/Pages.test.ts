@@ -452,6 +452,71 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
     await page.waitForURL(/requests\/req_/)
   })
 
+  it("A drag over the counts of a list sets its time range, and a view with its columns is kept in the browser", async ({
+    page,
+    traffic
+  }) => {
+    await page.goto(`./requests?from=now-1h&source_id=${traffic.source.id}`)
+    const chart = page.getByRole("img", { name: /^Requests: [1-9]\d* in all/ })
+    await chart.waitFor()
+    const { height, width, x, y } = (await chart.boundingBox())!
+    await page.mouse.move(x + width / 2, y + height / 2)
+    await page.mouse.down()
+    await page.mouse.move(x + width - 2, y + height / 2, { steps: 2 })
+    await page.mouse.up()
+    await page.waitForURL(/from=20\d\d-.*to=20\d\d-/)
+    expect(await page.getByLabel("To", { exact: true }).inputValue()).toMatch(/^20\d\d-/)
+    await page.getByRole("link", { name: new RegExp(traffic.last) }).waitFor()
+    await page.getByText("Views", { exact: true }).click()
+    await page.getByLabel("Name of the view").fill(hostile.slice(0, 40))
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    await page.getByText("Columns", { exact: true }).click()
+    await page.getByLabel("Ignored", { exact: true }).uncheck()
+    await page.getByLabel("Rejected because", { exact: true }).check()
+    await page.goto("./requests")
+    expect(await page.locator(".list .head").innerText()).toMatch(/Verified\s+Rejected because/)
+    expect(await page.locator(".list .head").innerText()).not.toContain("Ignored")
+    await page.getByText("Views", { exact: true }).click()
+    await page.getByRole("button", { name: hostile.slice(0, 40), exact: true }).click()
+    await page.waitForURL(new RegExp(`source_id=${traffic.source.id}`))
+    await page.keyboard.press("Escape")
+    expect(await page.getByLabel("Name of the view").isVisible()).toBe(false)
+    expect(await page.title()).toBe("Tidegate")
+  })
+
+  it("The command palette opens a page, a resource by its name and a record by its id, and the keys are listed", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
+    await page.keyboard.press("Control+k")
+    const field = page.getByRole("combobox", { name: "Page, name or id" })
+    await field.fill(traffic.workflow.name)
+    await page.getByRole("option", { name: traffic.workflow.name }).waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.keyboard.press("Enter")
+    await heading(page, traffic.workflow.name).waitFor()
+    const { models } = await gateway.api("GET", `/attempts?limit=1`)
+    await page.keyboard.press("Control+k")
+    await field.fill(models[0].id)
+    await page.keyboard.press("Enter")
+    await page.waitForURL(new RegExp(`events/${models[0].event_id}`))
+    await page.keyboard.press("Control+k")
+    await field.fill("nothing has this name")
+    await page.getByText("Nothing has this name or id.").waitFor()
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("?")
+    await page.getByRole("dialog", { name: "Keys" }).getByText("j, k").waitFor()
+    await page.keyboard.press("Escape")
+    // A paste is for the page unless it is into a field.
+    await page.evaluate(`{
+      const clipboardData = new DataTransfer()
+      clipboardData.setData("text", " ${traffic.last} ")
+      document.body.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }))
+    }`)
+    await page.waitForURL(new RegExp(`requests/${traffic.last}`))
+  })
+
   it("A live list shows a request that arrives while it is open", async ({ page, traffic }) => {
     await open(page, "Requests")
     await page.getByLabel("Live").check()

@@ -484,6 +484,42 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
     expect(await page.title()).toBe("Tidegate")
   })
 
+  it("The trace of a request shows how long its transformations and attempts took in each connection, and what was changed", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
+    const source = await gateway.api("POST", "/sources", { name: gateway.name("traced") })
+    const { id: transformation_id } = await gateway.api("POST", "/transformations", {
+      name: gateway.name("marks"),
+      code: 'addHandler("transform", (request) => { request.body.mark = 1; console.log("marked"); return request })'
+    })
+    await gateway.connection(source, traffic.good, [{ type: "transform", transformation_id }])
+    await gateway.connection(source, traffic.good, [{ type: "filter", body: { total: { $gt: 5 } } }])
+    const answer = await fetch(source.url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ total: 1, note: hostile })
+    })
+    const { request_id } = (await answer.json()) as { request_id: string }
+    await gateway.eventually("the event was delivered", async () => {
+      const { attempts } = await gateway.api("GET", `/requests/${request_id}/trace`)
+      return attempts.length === 1 ? true : null
+    })
+    await page.goto(`./requests/${request_id}`)
+    const chart = page.getByRole("group", { name: "Trace over time" })
+    await chart.getByRole("img", { name: /^Transformation, / }).waitFor()
+    await chart.getByRole("img", { name: /^Attempt 1: Successful 200, after / }).waitFor()
+    await chart.getByText("Ignored: the connection's filter did not match").waitFor()
+    await page.getByText("log: marked").waitFor()
+    await page.getByText("What changed", { exact: true }).click()
+    const changed = page.getByRole("region", { name: "What changed" })
+    await changed.waitFor()
+    expect(await changed.locator("ins").allInnerTexts()).toContainEqual(expect.stringContaining('"mark": 1'))
+    expect(await page.locator("main img").count()).toBe(0)
+    expect(await violations(page)).toEqual([])
+  })
+
   it("The command palette opens a page, a resource by its name and a record by its id, and the keys are listed", async ({
     gateway,
     page,

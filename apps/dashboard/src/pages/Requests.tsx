@@ -16,7 +16,8 @@ import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
-import { Timeline } from "./Timeline.tsx"
+import { Executions } from "./trace/Executions.tsx"
+import { Timeline } from "./trace/Timeline.tsx"
 
 type Request = Row<"Request">
 
@@ -132,6 +133,7 @@ export const Request = () => {
       </header>
       {no_event_reason === null ? null : <div className="notice">{no_event_reason.message}</div>}
       <Timeline trace={trace.data} />
+      <Executions of={trace.data.transformations} />
       <div className="columns">
         <Panel title="Request">
           <Facts

@@ -128,6 +128,7 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
       await page.setViewportSize(theme === "dark" ? { width: 375, height: 720 } : { width: 1280, height: 800 })
       const paths = [
         "",
+        "map",
         "team",
         "sources/new",
         "destinations/new",
@@ -518,6 +519,25 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
     expect(await changed.locator("ins").allInnerTexts()).toContainEqual(expect.stringContaining('"mark": 1'))
     expect(await page.locator("main img").count()).toBe(0)
     expect(await violations(page)).toEqual([])
+  })
+
+  it("The map draws a connection between its source and its destination, with what goes through them now", async ({
+    page,
+    traffic
+  }) => {
+    const answer = await fetch(traffic.source.url, { method: "POST", body: "{}" })
+    expect(answer.status).toBe(200)
+    await open(page, "Map")
+    const map = page.getByRole("region", { name: "Map" })
+    await map.getByRole("link", { name: /^Orders <img.*requests\/(min|s)/ }).waitFor()
+    await map
+      .getByRole("link", { name: /events\/(min|s)/ })
+      .first()
+      .waitFor()
+    expect(await map.locator("path.moves").count()).toBeGreaterThan(0)
+    expect(await map.locator("img").count()).toBe(0)
+    await map.getByRole("link", { name: /^Orders <img/ }).click()
+    await page.waitForURL(new RegExp(`sources/${traffic.source.id}`))
   })
 
   it("The command palette opens a page, a resource by its name and a record by its id, and the keys are listed", async ({

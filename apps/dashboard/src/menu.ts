@@ -6,6 +6,7 @@ export const groups: ReadonlyArray<{ readonly title: string; readonly pages: Rea
     title: "Watch",
     pages: [
       ["/", "Overview"],
+      ["/map", "Map"],
       ["/requests", "Requests"],
       ["/events", "Events"],
       ["/runs", "Workflow runs"],

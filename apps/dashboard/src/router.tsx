@@ -33,6 +33,7 @@ const editor = lazyRouteComponent(
 
 const pages = [
   ["/", Overview],
+  ["/map", lazyRouteComponent(() => import("./pages/map/FlowMap.tsx"), "FlowMap")],
   ["/requests", Requests],
   ["/requests/$id", Request],
   ["/events", Events],

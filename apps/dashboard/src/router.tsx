@@ -8,6 +8,7 @@ import { Overview } from "./pages/Overview.tsx"
 import { Request, Requests } from "./pages/Requests.tsx"
 import { Connection, Connections, Destination, Destinations, Source, Sources } from "./pages/Resources.tsx"
 import { Team } from "./pages/Team.tsx"
+import { Transformations } from "./pages/transformations/Transformations.tsx"
 import { Run, Runs, Workflow, Workflows } from "./pages/Workflows.tsx"
 import { searchOf } from "./parts/Filters.tsx"
 import { Failure } from "./parts/States.tsx"
@@ -24,8 +25,15 @@ const root = createRootRoute({
   )
 })
 
+/** Pages that few visits need are loaded when they are opened. */
+const editor = lazyRouteComponent(
+  () => import("./pages/transformations/TransformationEditor.tsx"),
+  "TransformationEditor"
+)
+
 const pages = [
   ["/", Overview],
+  ["/map", lazyRouteComponent(() => import("./pages/map/FlowMap.tsx"), "FlowMap")],
   ["/requests", Requests],
   ["/requests/$id", Request],
   ["/events", Events],
@@ -42,10 +50,12 @@ const pages = [
   ["/destinations/$id", Destination],
   ["/connections", Connections],
   ["/connections/$id", Connection],
+  ["/transformations", Transformations],
+  ["/transformations/new", editor],
+  ["/transformations/$id", editor],
   ["/workflows", Workflows],
   ["/workflows/new", NewWorkflow],
   ["/workflows/$id", Workflow],
-  // Loaded when it is opened.
   ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/WorkflowEditor.tsx"), "WorkflowEditor")],
   ["/workflows/$id/runs/$runId", Run],
   ["/team", Team]

@@ -1,0 +1,35 @@
+type Entry = readonly [path: string, label: string]
+
+/** The pages of the menu, in its groups. The command palette offers the same ones, and `made`, which are reached from lists. */
+export const groups: ReadonlyArray<{ readonly title: string; readonly pages: ReadonlyArray<Entry> }> = [
+  {
+    title: "Watch",
+    pages: [
+      ["/", "Overview"],
+      ["/map", "Map"],
+      ["/requests", "Requests"],
+      ["/events", "Events"],
+      ["/runs", "Workflow runs"],
+      ["/bulk-operations", "Bulk operations"]
+    ]
+  },
+  {
+    title: "Build",
+    pages: [
+      ["/sources", "Sources"],
+      ["/connections", "Connections"],
+      ["/destinations", "Destinations"],
+      ["/transformations", "Transformations"],
+      ["/workflows", "Workflows"]
+    ]
+  },
+  { title: "Operate", pages: [["/team", "Team"]] }
+]
+
+export const made: ReadonlyArray<Entry> = [
+  ["/sources/new", "New source"],
+  ["/destinations/new", "New destination"],
+  ["/connections/new", "New connection"],
+  ["/transformations/new", "New transformation"],
+  ["/workflows/new", "New workflow"]
+]

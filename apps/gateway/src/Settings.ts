@@ -189,13 +189,23 @@ const optional = (name: string) => Config.option(Config.Redacted(name))
 
 export const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"])
 
-/** Wildcard listen addresses, which cannot be called. */
-const anyAddress: ReadonlySet<string> = new Set(["0.0.0.0", "::"])
+/** A URL to which paths can be appended. */
+const isBase = ({ hash, protocol, search }: URL): boolean => /^https?:$/.test(protocol) && search === "" && hash === ""
 
-/** The host name in the URL of a gateway that listens on `host`, as far as it can be derived. */
-const hostInUrl = (host: string): string => {
-  if (loopback.has(host) || anyAddress.has(host)) return "localhost"
-  return host.includes(":") ? `[${host}]` : host
+/** The URL of a gateway that only this machine reaches. Any other URL cannot be derived: a proxy, a name or a forwarded port may be before it. */
+const publicUrlOf = (given: Option.Option<URL>, host: string, port: number): Effect.Effect<string, SettingsError> => {
+  if (Option.isSome(given)) {
+    return isBase(given.value)
+      ? Effect.succeed(given.value.href.replace(/\/+$/, ""))
+      : Effect.fail(new SettingsError({ message: "PUBLIC_URL must be an http or https URL without a query" }))
+  }
+  return loopback.has(host)
+    ? Effect.succeed(`http://localhost:${port}`)
+    : Effect.fail(
+        new SettingsError({
+          message: `PUBLIC_URL is needed where HOST is not loopback (${host}): set it to the URL by which others reach the gateway, such as https://gateway.example.com`
+        })
+      )
 }
 
 /** All environment variables that the gateway reads; the README's table describes each. */
@@ -288,10 +298,7 @@ export const settings = Effect.gen(function* () {
     })
   }
   const egressByDefault = allow === null && loopback.has(host)
-  const shownUrl = Option.match(publicUrl, {
-    onNone: () => `http://${hostInUrl(host)}:${httpPort}`,
-    onSome: (url) => url.href.replace(/\/+$/, "")
-  })
+  const shownUrl = yield* publicUrlOf(publicUrl, host, httpPort)
   if (ingressUrl !== null && !/^https?:$/.test(ingressUrl.protocol)) {
     return yield* new SettingsError({ message: "TIDEGATE_INGRESS_URL must be an http or https URL" })
   }

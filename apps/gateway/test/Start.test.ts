@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process"
 import { mkdir, writeFile } from "node:fs/promises"
+import { get } from "node:https"
 import { type AddressInfo, createServer, type Server } from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -323,6 +324,41 @@ it("Gateway prints its migrations and its address at start, and refuses a databa
         ])
         expect(banner).toMatch(/-d '\{"name":"first"\}'\n\n?$/)
         expect({ code, complained }).toEqual({ code: 130, complained: "" })
+      })
+    )
+  )
+})
+
+it("Gateway with a certificate answers by TLS and not without", async () => {
+  const fixture = (name: string) =>
+    fileURLToPath(new URL(`../../../packages/egress/test/fixtures/${name}.pem`, import.meta.url))
+  await Effect.runPromise(
+    Effect.scoped(
+      Effect.gen(function* () {
+        const port = yield* free
+        const gateway = yield* starting({
+          DATABASE_URL: yield* database,
+          TIDEGATE_HOME: join(yield* temporaryFolder, "home"),
+          PORT: port,
+          TIDEGATE_TLS_CERT: fixture("valid"),
+          TIDEGATE_TLS_KEY: fixture("key")
+        })
+        yield* Effect.promise(() =>
+          eventually("the banner", () => gateway.shown.said.includes('{"name":"first"}') || null)
+        )
+        expect(gateway.shown.said).toContain(`Ingress        https://localhost:${port}/e/{source_id}`)
+        const status = yield* Effect.promise(
+          () =>
+            new Promise((resolve, reject) => {
+              const at = { port, host: "127.0.0.1", path: "/healthz", rejectUnauthorized: false, agent: false }
+              get(at, (response) => resolve(response.resume().statusCode)).once("error", reject)
+            })
+        )
+        expect(status).toBe(200)
+        const plain = yield* Effect.promise(() => fetch(`http://127.0.0.1:${port}/healthz`).catch(() => null))
+        expect(plain).toBeNull()
+        gateway.end("SIGTERM")
+        expect(yield* Effect.promise(() => gateway.ended)).toMatchObject({ code: 130, complained: "" })
       })
     )
   )

@@ -117,6 +117,7 @@ it("An entry of a feed becomes one request, whether its hub notifies or a poll f
   target
 }) => {
   const { provider } = feeds
+  provider.faults.sendsWholeFeeds = true
   const old = provider.change("entry.added", "news.atom")
   const feed = await Watched.make(gateway, feeds, {
     provider_key: "websub",
@@ -158,6 +159,12 @@ it("An entry of a feed becomes one request, whether its hub notifies or a poll f
     "x-gateway-channel-id": expect.stringMatching(/^chn_/)
   })
 
+  const test = await success(gateway, "POST", `/workflows/${workflow.id}/test`, { request_id: request.id })
+  expect(test.trigger).toMatchObject({
+    source: { id: feed.id, provider_key: "websub", definition_key: "entry.added", trigger_name: "Entry added" },
+    delivery_mode: "instant"
+  })
+
   // The same entry is in the list that a poll reads.
   expect(await feed.run()).toMatchObject({ status: "succeeded", reason: "manual", items_new: 0 })
   await feed.request(1)
@@ -172,6 +179,11 @@ it("An entry of a feed becomes one request, whether its hub notifies or a poll f
   })
   await target.next()
   provider.faults.notifications = "send"
+
+  // The hub sends all entries again, of which one is new.
+  const last = provider.change("entry.added", "news.atom")
+  expect(`entry:${(await feed.request(3)).data.body.id}`).toBe(last)
+  provider.faults.sendsWholeFeeds = false
 })
 
 it("A subscription of a feed is renewed, replaced by polling when its hub ends it, restored, and stopped", async ({

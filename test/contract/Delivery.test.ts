@@ -31,10 +31,11 @@ const it = gatewayIt
     "finished",
     ({ gateway }) =>
       (id: string): Promise<Event> =>
-        gateway.eventually("the event is finished", async () => {
-          const found = await gateway.api("GET", `/events/${id}`)
-          return ["SUCCESSFUL", "FAILED"].includes(found.status) ? found : null
-        })
+        gateway.eventually(
+          "the event is finished",
+          () => gateway.api("GET", `/events/${id}`),
+          ({ status }) => ["SUCCESSFUL", "FAILED"].includes(status)
+        )
   )
 
 describe("Headers of a delivery", () => {

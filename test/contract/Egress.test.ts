@@ -40,10 +40,11 @@ const it = gatewayIt
     "finished",
     ({ gateway }) =>
       (id: string): Promise<Event> =>
-        gateway.eventually(`event ${id} is finished`, async () => {
-          const found = await gateway.api("GET", `/events/${id}`)
-          return ["SUCCESSFUL", "FAILED"].includes(found.status) ? found : null
-        })
+        gateway.eventually(
+          `event ${id} is finished`,
+          () => gateway.api("GET", `/events/${id}`),
+          ({ status }) => ["SUCCESSFUL", "FAILED"].includes(status)
+        )
   )
   .extend(
     "send",

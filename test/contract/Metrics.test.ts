@@ -95,6 +95,17 @@ describe("Metrics", () => {
         { connection_id: delivers.id, webhook_id: delivers.id, source_id: source.id, events_24h_pending_count: 0 }
       ])
     }
+    for (const alias of ["id", "ids"]) {
+      const path = `/metrics/rates?${alias}=${source.id},${delivers.id}&${alias}=${destination.id}` as "/metrics/rates"
+      const { date_range, models } = await gateway.api("GET", path)
+      expect(Date.parse(date_range.end)).toBeGreaterThan(Date.parse(date_range.start))
+      expect(models).toMatchObject([
+        { id: source.id, requests_count: 4, events_count: 3 },
+        { id: delivers.id, requests_count: 0, events_count: 3, successful_count: 3 },
+        { id: destination.id, events_count: 3, attempts_count: 3 }
+      ])
+    }
+    expect((await gateway.call("GET", "/metrics/rates")).status).toBe(400)
     const [none] = (await gateway.api("GET", "/metrics/transformations?transformation_id=trs_none")).models
     expect(none).toMatchObject({ executions_24h_count: 0, connections_count: 0 })
   })

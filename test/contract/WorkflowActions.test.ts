@@ -215,3 +215,59 @@ it("Action gateway.publish obeys the source's rate limit and refuses disabled so
   await gateway.call("PATCH", `/sources/${source.id}`, { config: { rate_limit: null } })
   expect(await outcome()).toMatchObject({ error_code: "RESOURCE_DISABLED" })
 })
+
+it("A step calls a provider with the account that it names, and fails once the account is revoked", async ({
+  gateway,
+  target
+}) => {
+  target.reply = (response) =>
+    void response.writeHead(200, { "content-type": "application/json" }).end('{"id":7,"login":"acme-bot"}')
+  const account = await gateway.api("POST", "/provider-accounts/credentials/connect", {
+    provider_key: "git_host",
+    name: gateway.name("account"),
+    base_url: target.origin,
+    credentials: { token: "t0ken-of-an-account" }
+  })
+  target.reset()
+  target.reply = (response) => void response.writeHead(201, { "content-type": "application/json" }).end('{"id":1}')
+  const issue = (provider_account_id: string | null) => ({
+    id: "report",
+    kind: "action",
+    action: { provider_key: "git_host", action_key: "create_issue", version: "1.0.0", provider_account_id },
+    invocation_inputs: { repository: "acme/shop", title: "Order {{trigger.body.order}} failed" }
+  })
+  const { post, source } = await begin(gateway, [issue(account.id)], inLine([issue(account.id)]))
+  const { outputs, row } = await ended(gateway, await post({ body: '{"order":12}' }))
+  expect(row.error_message).toBe(null)
+  expect(outputs["0"].output).toEqual({ data: { id: 1 } })
+  const [received] = await target.next()
+  expect(received).toMatchObject({
+    method: "POST",
+    url: "/repos/acme/shop/issues",
+    headers: { authorization: "Bearer t0ken-of-an-account" }
+  })
+  expect(JSON.parse(received!.body.toString())).toEqual({ title: "Order 12 failed" })
+
+  const refused = async (step: { readonly action: object }, status: number, code: string, issue: object) => {
+    const steps = [step]
+    const answer = await gateway.call("POST", "/workflows", {
+      name: gateway.name("refused"),
+      source_id: source.id,
+      steps
+    })
+    expect([answer.status, answer.body]).toMatchObject([status, { code, data: { issues: [issue] } }])
+  }
+  const field = "action.provider_account_id"
+  const invalid = [400, "WORKFLOW_GRAPH_INVALID"] as const
+  await refused(issue("pac_1"), ...invalid, { code: "RESOURCE_NOT_FOUND", step_id: "report", field })
+  await refused(issue(null), ...invalid, { code: "STEP_CONFIG_INVALID", field })
+  const other = issue(account.id)
+  other.action = { ...other.action, provider_key: "graph", action_key: "send_mail" }
+  other.invocation_inputs = { to: "a@example.com", subject: "a", text: "b" } as never
+  await refused(other, ...invalid, { code: "RESOURCE_NOT_FOUND", field })
+
+  await gateway.api("DELETE", `/provider-accounts/${account.id}`)
+  const after = await ended(gateway, await post({ body: '{"order":13}' }))
+  expect(after.row.error_code).toBe("PROVIDER_ACCOUNT_NOT_CONNECTED")
+  await refused(issue(account.id), 409, "WORKFLOW_NOT_EXECUTABLE", { code: "RESOURCE_DISABLED", field })
+})

@@ -49,18 +49,24 @@ export const begin = async (
 
 /** The run once it has ended, with what its steps gave in the end. */
 export const ended = (gateway: Gateway, run: string) =>
-  gateway.eventually("the run has ended", async () => {
-    const [row] = await gateway.sql("select * from workflow_runs where id = $1 and finished_at is not null", [run])
-    if (row === undefined) return null
-    const parts = await gateway.sql("select steps, outputs from workflow_steps where run_id = $1 order by part", [run])
-    const outputs: Record<string, Body> = {}
-    for (const { outputs: lines } of parts) {
-      for (const line of String(lines ?? "")
-        .split("\n")
-        .filter(Boolean)) {
-        const [step, given] = JSON.parse(line)
-        outputs[step] = given
+  gateway.eventually(
+    "the run has ended",
+    async () => {
+      const [row] = await gateway.sql("select * from workflow_runs where id = $1", [run])
+      if (row === undefined) return null
+      const parts = await gateway.sql("select steps, outputs from workflow_steps where run_id = $1 order by part", [
+        run
+      ])
+      const outputs: Record<string, Body> = {}
+      for (const { outputs: lines } of parts) {
+        for (const line of String(lines ?? "")
+          .split("\n")
+          .filter(Boolean)) {
+          const [step, given] = JSON.parse(line)
+          outputs[step] = given
+        }
       }
-    }
-    return { row, outputs }
-  })
+      return { row, outputs }
+    },
+    ({ row }) => row.finished_at !== null
+  )

@@ -1,3 +1,4 @@
+import type { Page } from "playwright-core"
 import { describe, expect } from "vitest"
 import { firstRow, hasBrowser, heading, hostile, it as pageIt, open, usable } from "../support/DashboardPage.ts"
 
@@ -10,8 +11,12 @@ const it = pageIt
     const source = await gateway.api("POST", "/sources", { name: `Orders ${hostile}` })
     const good = await gateway.destination({ url: target.origin })
     const bad = await gateway.destination({ url: "http://127.0.0.1:9" })
-    await gateway.connection(source, good, [{ type: "filter", body: { total: { $gt: 5 } } }])
+    const connection = await gateway.connection(source, good, [{ type: "filter", body: { total: { $gt: 5 } } }])
     await gateway.connection(source, bad)
+    const transformation = await gateway.api("POST", "/transformations", {
+      name: gateway.name("transformation"),
+      code: 'addHandler("transform", (request) => request)'
+    })
     const workflow = await gateway.api("POST", "/workflows", {
       name: gateway.name("workflow"),
       source_id: source.id,
@@ -31,7 +36,7 @@ const it = pageIt
       last = ((await answer.json()) as { request_id: string }).request_id
     }
     await gateway.traced(last, 2)
-    return { source, good, bad, workflow, target, last }
+    return { source, good, bad, connection, transformation, workflow, target, last }
   })
 
 const lists = [
@@ -42,8 +47,14 @@ const lists = [
   "Sources",
   "Connections",
   "Destinations",
+  "Transformations",
   "Workflows"
 ]
+
+const addRule = async (page: Page, title: string) => {
+  await page.getByLabel("New rule", { exact: true }).selectOption({ label: title })
+  await page.getByRole("button", { name: "Add the rule" }).click()
+}
 
 describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
   it.for(["light", "dark"] as const)(
@@ -51,11 +62,14 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     async (theme, { page, traffic }) => {
       const paths = [
         "",
+        "map",
         "sources/new",
         "destinations/new",
         "connections/new",
         "workflows/new",
         `requests/${traffic.last}`,
+        `connections/${traffic.connection.id}`,
+        `transformations/${traffic.transformation.id}`,
         `workflows/${traffic.workflow.id}/edit`
       ]
       await usable(page, theme, [
@@ -140,12 +154,15 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.getByLabel("Name", { exact: true }).fill(`${name} connection`)
     await page.getByLabel("Source", { exact: true }).selectOption({ label: `${name} source` })
     await page.getByLabel("Destination", { exact: true }).selectOption({ label: name })
-    await page.getByLabel("Rules", { exact: true }).fill('[{ "type": "filter", "body": { "a": 1 } }]')
+    await addRule(page, "Filter")
+    await page.getByLabel("Member", { exact: true }).fill("a")
+    await page.getByLabel("Value", { exact: true }).fill("1")
+    await page.keyboard.press("Enter")
     await page.getByRole("button", { name: "Create the connection" }).click()
     await heading(page, `${name} connection`).waitFor()
     const { models } = await gateway.api("GET", "/connections?limit=100")
     expect(models.find((one: { name: string }) => one.name === `${name} connection`)).toMatchObject({
-      rules: [{ type: "filter", body: { a: 1 } }],
+      rules: [{ type: "filter", body: { a: { $eq: 1 } } }],
       destination: { config: { url: "https://api.example.com/hooks", rate_limit: 5 } }
     })
   })
@@ -273,28 +290,78 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.getByRole("button", { name: /^Ask, wait, Succeeded/ }).waitFor()
   })
 
-  it("A filter is made of rows, tried on stored requests, and saved as a rule of its connection", async ({
+  it("Rules are written in forms, the filter is tried on stored requests, and all are saved together", async ({
     gateway,
     page,
     traffic
   }) => {
     const { id } = await gateway.connection(traffic.source, traffic.good, [{ type: "delay", delay: 1000 }])
     await page.goto(`./connections/${id}`)
+    await page.getByLabel("Wait", { exact: true }).fill("2")
+    await addRule(page, "Filter")
+    expect(await page.getByRole("button", { name: "Save the rules" }).isDisabled()).toBe(true)
     await page.getByLabel("Member", { exact: true }).fill("total")
     await page.getByLabel("Operator", { exact: true }).selectOption("$gte")
     await page.getByLabel("Value", { exact: true }).fill("28")
     await page.getByRole("button", { name: "Add the condition" }).click()
-    await page.getByRole("button", { name: /^Try it/ }).click()
-    await page.getByText(/^2 of \d+ requests match/).waitFor()
+    await page.getByRole("button", { name: /^Try them/ }).click()
+    await page.getByText(/^2 of \d+ requests become events/).waitFor()
     await page.getByText("body.total $gte 28, but it is 27").waitFor()
-    await page.getByRole("button", { name: "Save the filter" }).click()
-    await gateway.eventually("the filter is stored", async () => {
+    await addRule(page, "Deduplicate")
+    await page.getByLabel(/^Equal are requests/).selectOption("include_fields")
+    await page.getByLabel("Fields", { exact: true }).fill("body.serial, body.total")
+    await addRule(page, "Retry")
+    await page.getByLabel("Retries", { exact: true }).fill("3")
+    await page.getByText("Retries come 1 min, 3 min, 7 min after the first attempt.").waitFor()
+    await page.getByLabel(/^Only after these answers/).fill("429, 500-599")
+    await page.getByRole("button", { name: "Save the rules" }).click()
+    const rules = await gateway.eventually("the rules are stored", async () => {
       const { rules } = await gateway.api("GET", `/connections/${id}`)
-      return rules.length === 2 ? true : null
+      return rules.length === 4 ? rules : null
     })
-    const { rules } = await gateway.api("GET", `/connections/${id}`)
-    expect(rules).toMatchObject([{ type: "filter", body: { total: { $gte: 28 } } }, { type: "delay" }])
+    expect(rules).toMatchObject([
+      { type: "deduplicate", window: 60_000, include_fields: ["body.serial", "body.total"] },
+      { type: "filter", body: { total: { $gte: 28 } } },
+      { type: "delay", delay: 2000 },
+      { type: "retry", strategy: "exponential", count: 3, interval: 60_000, response_status_codes: ["429", "500-599"] }
+    ])
     await gateway.api("DELETE", `/connections/${id}`)
+  })
+
+  it("A transformation is written with names that are completed, run on a stored request, mended where its fault is, and saved", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
+    const name = gateway.name("tenant")
+    await page.goto("./transformations/new")
+    await page.getByLabel("Name", { exact: true }).fill(name)
+    const code = page.getByRole("textbox", { name: "Code" })
+    await code.fill('addHandler("transform", (request) => {\nrequest.body.total = = 1\nreturn request })')
+    await page.getByLabel("or its id").fill(traffic.last)
+    await page.getByRole("button", { name: "Take it" }).click()
+    await expect.poll(() => page.getByLabel("The sample as JSON").inputValue()).toContain('"total": 29')
+    await page.getByRole("button", { name: "Run it" }).click()
+    await page.getByRole("button", { name: "Line 2" }).click()
+    expect(await page.locator(".cm-fault").innerText()).toContain("= = 1")
+    await page.keyboard.press("Shift+End")
+    await page.keyboard.type("console.log(request.body.total); request.he")
+    await page.getByRole("option", { name: "headers" }).waitFor()
+    await page.keyboard.press("Enter")
+    await page.keyboard.type(".tenant = process.env.TENANT; delete request.body.note")
+    await page.getByText("Variables", { exact: true }).click()
+    await page.getByLabel("Variables as JSON").fill('{ "TENANT": "acme" }')
+    await page.getByRole("button", { name: "Run it" }).click()
+    const changed = page.getByRole("region", { name: "What changed" })
+    await changed.waitFor()
+    expect(await changed.locator("ins").allInnerTexts()).toContainEqual(expect.stringContaining('"tenant": "acme"'))
+    expect(await changed.locator("del").allInnerTexts()).toContainEqual(expect.stringContaining("onerror"))
+    expect(await changed.locator("img").count()).toBe(0)
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    await heading(page, name).waitFor()
+    const { models } = await gateway.api("GET", `/transformations?name=${encodeURIComponent(name)}`)
+    expect(models).toMatchObject([{ env: { TENANT: "acme" }, code: expect.stringContaining("request.headers.tenant") }])
+    expect(page.url()).toMatch(/transformations\/trs_/)
   })
 
   it("An id that is pasted anywhere opens its record, and keys move in a list", async ({ page, traffic }) => {
@@ -309,6 +376,126 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.locator('.row[data-selected="true"]').waitFor()
     await page.keyboard.press("Enter")
     await page.waitForURL(/requests\/req_/)
+  })
+
+  it("A drag over the counts of a list sets its time range, and a view with its columns is kept in the browser", async ({
+    page,
+    traffic
+  }) => {
+    await page.goto(`./requests?from=now-1h&source_id=${traffic.source.id}`)
+    const chart = page.getByRole("img", { name: /^Requests: [1-9]\d* in all/ })
+    await chart.waitFor()
+    const { height, width, x, y } = (await chart.boundingBox())!
+    await page.mouse.move(x + width / 2, y + height / 2)
+    await page.mouse.down()
+    await page.mouse.move(x + width - 2, y + height / 2, { steps: 2 })
+    await page.mouse.up()
+    await page.waitForURL(/from=20\d\d-.*to=20\d\d-/)
+    expect(await page.getByLabel("To", { exact: true }).inputValue()).toMatch(/^20\d\d-/)
+    await page.getByRole("link", { name: new RegExp(traffic.last) }).waitFor()
+    await page.getByText("Views", { exact: true }).click()
+    await page.getByLabel("Name of the view").fill(hostile.slice(0, 40))
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    await page.getByText("Columns", { exact: true }).click()
+    await page.getByLabel("Ignored", { exact: true }).uncheck()
+    await page.getByLabel("Rejected because", { exact: true }).check()
+    await page.goto("./requests")
+    expect(await page.locator(".list .head").innerText()).toMatch(/Verified\s+Rejected because/)
+    expect(await page.locator(".list .head").innerText()).not.toContain("Ignored")
+    await page.getByText("Views", { exact: true }).click()
+    await page.getByRole("button", { name: hostile.slice(0, 40), exact: true }).click()
+    await page.waitForURL(new RegExp(`source_id=${traffic.source.id}`))
+    await page.keyboard.press("Escape")
+    expect(await page.getByLabel("Name of the view").isVisible()).toBe(false)
+    expect(await page.title()).toBe("Tidegate")
+  })
+
+  it("The trace of a request shows how long its transformations and attempts took in each connection, and what was changed", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
+    const source = await gateway.api("POST", "/sources", { name: gateway.name("traced") })
+    const { id: transformation_id } = await gateway.api("POST", "/transformations", {
+      name: gateway.name("marks"),
+      code: 'addHandler("transform", (request) => { request.body.mark = 1; console.log("marked"); return request })'
+    })
+    await gateway.connection(source, traffic.good, [{ type: "transform", transformation_id }])
+    await gateway.connection(source, traffic.good, [{ type: "filter", body: { total: { $gt: 5 } } }])
+    const answer = await fetch(source.url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ total: 1, note: hostile })
+    })
+    const { request_id } = (await answer.json()) as { request_id: string }
+    await gateway.eventually("the event was delivered", async () => {
+      const { attempts } = await gateway.api("GET", `/requests/${request_id}/trace`)
+      return attempts.length === 1 ? true : null
+    })
+    await page.goto(`./requests/${request_id}`)
+    const chart = page.getByRole("group", { name: "Trace over time" })
+    await chart.getByRole("img", { name: /^Transformation, / }).waitFor()
+    await chart.getByRole("img", { name: /^Attempt 1: Successful 200, after / }).waitFor()
+    await chart.getByText("Ignored: the connection's filter did not match").waitFor()
+    await page.getByText("log: marked").waitFor()
+    await page.getByText("What changed", { exact: true }).click()
+    const changed = page.getByRole("region", { name: "What changed" })
+    await changed.waitFor()
+    expect(await changed.locator("ins").allInnerTexts()).toContainEqual(expect.stringContaining('"mark": 1'))
+    expect(await page.locator("main img").count()).toBe(0)
+    expect(await violations(page)).toEqual([])
+  })
+
+  it("The map draws a connection between its source and its destination, with what goes through them now", async ({
+    page,
+    traffic
+  }) => {
+    const answer = await fetch(traffic.source.url, { method: "POST", body: "{}" })
+    expect(answer.status).toBe(200)
+    await open(page, "Map")
+    const map = page.getByRole("region", { name: "Map" })
+    await map.getByRole("link", { name: /^Orders <img.*requests\/(min|s)/ }).waitFor()
+    await map
+      .getByRole("link", { name: /events\/(min|s)/ })
+      .first()
+      .waitFor()
+    expect(await map.locator("path.moves").count()).toBeGreaterThan(0)
+    expect(await map.locator("img").count()).toBe(0)
+    await map.getByRole("link", { name: /^Orders <img/ }).click()
+    await page.waitForURL(new RegExp(`sources/${traffic.source.id}`))
+  })
+
+  it("The command palette opens a page, a resource by its name and a record by its id, and the keys are listed", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
+    await page.keyboard.press("Control+k")
+    const field = page.getByRole("combobox", { name: "Page, name or id" })
+    await field.fill(traffic.workflow.name)
+    await page.getByRole("option", { name: traffic.workflow.name }).waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.keyboard.press("Enter")
+    await heading(page, traffic.workflow.name).waitFor()
+    const { models } = await gateway.api("GET", `/attempts?limit=1`)
+    await page.keyboard.press("Control+k")
+    await field.fill(models[0].id)
+    await page.keyboard.press("Enter")
+    await page.waitForURL(new RegExp(`events/${models[0].event_id}`))
+    await page.keyboard.press("Control+k")
+    await field.fill("nothing has this name")
+    await page.getByText("Nothing has this name or id.").waitFor()
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("?")
+    await page.getByRole("dialog", { name: "Keys" }).getByText("j, k").waitFor()
+    await page.keyboard.press("Escape")
+    // A paste is for the page unless it is into a field.
+    await page.evaluate(`{
+      const clipboardData = new DataTransfer()
+      clipboardData.setData("text", " ${traffic.last} ")
+      document.body.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }))
+    }`)
+    await page.waitForURL(new RegExp(`requests/${traffic.last}`))
   })
 
   it("A live list shows a request that arrives while it is open", async ({ page, traffic }) => {

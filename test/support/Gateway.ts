@@ -14,7 +14,7 @@ import { newApiKey, replaceSecrets, signingSecrets } from "@tidegate/storage/tea
 import { demoTeam } from "@tidegate/storage/teams/Teams"
 import { GatewayProcess, usualSettings } from "./GatewayProcess.ts"
 import { freshDatabase } from "../postgres.ts"
-import { eventually, patience } from "./Waiting.ts"
+import { eventually, NotReached, patience } from "./Waiting.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 import type {
   Answered,
@@ -226,9 +226,25 @@ export class Gateway {
     return { source, destination, connection: await this.connection(source, destination, options.rules) }
   }
 
-  /** Waits until `read` returns a value: for results that come after the sender's answer. */
-  eventually<A>(what: string, read: () => Promise<A | null | undefined>): Promise<A> {
-    return eventually(what, read)
+  /**
+   * Waits until `read` returns a value, or until that value is `good`: for results that come after the sender's answer. A failure
+   * names the gateway's last warnings, because they usually have the cause.
+   */
+  eventually<A>(
+    what: string,
+    read: () => Promise<A | null | undefined>,
+    good: (value: A) => boolean = () => true
+  ): Promise<A> {
+    return eventually(what, read, good).catch(async (error: unknown) => {
+      if (error instanceof NotReached) error.message += await this.#lastWarnings()
+      throw error
+    })
+  }
+
+  async #lastWarnings(): Promise<string> {
+    const lines = (await readFile(join(this.#home, "gateway.log"), "utf8")).split("\n")
+    const warnings = lines.filter((line) => /"level":"(WARN|ERROR|FATAL)"/.test(line)).slice(-10)
+    return `\nThe last warnings of its gateway: ${warnings.join("\n").slice(-4_000) || "none"}`
   }
 
   /** Executes a statement in the database and returns its rows. */
@@ -347,12 +363,15 @@ export interface TableState {
   readonly hash: string
 }
 
+/** What was decided about keys is written to these tables a second after the calls. */
+const writtenLater = new Set(["key_audit", "project_api_keys"])
+
 /**
- * The tables of teams' data, which a call or a request can change. Tables that only add up existing counts are left out: they
- * change later, and the counts stay the same.
+ * The tables of teams' data, which a call or a request can change. Tables that change after the call are left out: those with the
+ * uses of keys, and those that only add up existing counts.
  */
 export const allTables: ReadonlyArray<string> = Object.entries<Table>(tables).flatMap(([name, { kind, team }]) =>
-  team === null || kind === "gathered" ? [] : [name]
+  team === null || kind === "gathered" || writtenLater.has(name) ? [] : [name]
 )
 
 const counts = "(select key_id, measure, minute, team_id, sum(count) as count from counted group by 1, 2, 3, 4)"

@@ -43,7 +43,7 @@ export const waitUntil = async (
     }
     if (now() > deadline) {
       const why = trouble === null ? "" : ` (${trouble instanceof Error ? trouble.message : JSON.stringify(trouble)})`
-      const instead = seen === undefined ? "" : `; seen: ${JSON.stringify(seen())}`
+      const instead = seen === undefined ? "" : `; seen: ${(JSON.stringify(seen()) ?? "").slice(0, 2_000)}`
       throw new NotReached(`${what}: not within ${patienceMs / 1000} s${why}${instead}`)
     }
     await sleep(everyMs)

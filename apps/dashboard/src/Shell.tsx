@@ -1,52 +1,57 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router"
-import { type FormEvent, useEffect, useRef, useState } from "react"
+import { type FormEvent, lazy, Suspense, useCallback, useEffect, useRef, useState } from "react"
 import { endSession, folder } from "./gateway.ts"
+import { groups } from "./menu.ts"
 import { forgetBins } from "./pages/bins.ts"
-import { pathOf } from "./pages/paths.ts"
+import { isKnownId, placeOf } from "./pages/paths.ts"
 import { isTyping } from "./parts/List.tsx"
 import { useSession } from "./session.ts"
 
-const groups = [
-  {
-    title: "Watch",
-    pages: [
-      ["/", "Overview"],
-      ["/requests", "Requests"],
-      ["/events", "Events"],
-      ["/runs", "Workflow runs"],
-      ["/bulk-operations", "Bulk operations"]
-    ]
-  },
-  {
-    title: "Build",
-    pages: [
-      ["/sources", "Sources"],
-      ["/connections", "Connections"],
-      ["/destinations", "Destinations"],
-      ["/workflows", "Workflows"],
-      ["/filters", "Filters"],
-      ["/fixtures", "Fixtures"]
-    ]
-  },
-  {
-    title: "Operate",
-    pages: [
-      ["/channels", "Channels"],
-      ["/alerts", "Alerts"],
-      ["/accounts", "Provider accounts"],
-      ["/bins", "Bins"],
-      ["/shares", "Shares"],
-      ["/team", "Team"]
-    ]
-  }
-] as const
+const Palette = lazy(async () => ({ default: (await import("./Palette.tsx")).Palette }))
+const Keys = lazy(async () => ({ default: (await import("./Palette.tsx")).Keys }))
+
+/** The command palette and the list of keys, each loaded when it is opened for the first time. */
+const Above = () => {
+  const [shown, setShown] = useState<"palette" | "keys" | null>(null)
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) {
+        event.preventDefault()
+        setShown("palette")
+      } else if (event.key === "?" && !isTyping(event)) setShown("keys")
+    }
+    document.addEventListener("keydown", onKey)
+    return () => document.removeEventListener("keydown", onKey)
+  }, [])
+  const close = useCallback(() => setShown(null), [])
+  return (
+    <>
+      <button type="button" aria-haspopup="dialog" onClick={() => setShown("palette")}>
+        Go to… <kbd>Ctrl K</kbd>
+      </button>
+      <Suspense fallback={null}>
+        {shown === "palette" ? <Palette close={close} /> : null}
+        {shown === "keys" ? <Keys close={close} /> : null}
+      </Suspense>
+    </>
+  )
+}
 
 /** Any id, pasted anywhere on the page, opens its record. */
 const Find = () => {
+  const { client } = useSession()
   const navigate = useNavigate()
   const field = useRef<HTMLInputElement>(null)
   const [isUnknown, setUnknown] = useState(false)
+  const open = useCallback(
+    async (id: string) => {
+      const to = await placeOf(client, id)
+      setUnknown(to === null)
+      if (to !== null) await navigate({ to })
+    },
+    [client, navigate]
+  )
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key !== "/" || isTyping(event)) return
@@ -54,9 +59,8 @@ const Find = () => {
       field.current?.focus()
     }
     const onPaste = (event: ClipboardEvent) => {
-      const to = pathOf(event.clipboardData?.getData("text").trim() ?? "")
-      if (to === null || event.target instanceof HTMLInputElement) return
-      void navigate({ to })
+      const id = event.clipboardData?.getData("text").trim() ?? ""
+      if (isKnownId(id) && !isTyping(event)) void open(id)
     }
     document.addEventListener("keydown", onKey)
     document.addEventListener("paste", onPaste)
@@ -64,12 +68,10 @@ const Find = () => {
       document.removeEventListener("keydown", onKey)
       document.removeEventListener("paste", onPaste)
     }
-  }, [navigate])
+  }, [open])
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    const to = pathOf(field.current?.value.trim() ?? "")
-    setUnknown(to === null)
-    if (to !== null) void navigate({ to })
+    void open(field.current?.value.trim() ?? "")
   }
   return (
     <form className="find" onSubmit={submit} role="search">
@@ -150,6 +152,7 @@ export const Shell = () => {
           Tidegate
         </Link>
         <Find />
+        <Above />
         <div className="right">
           <Teams />
           <Theme />

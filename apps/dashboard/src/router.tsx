@@ -7,6 +7,7 @@ import { NewWorkflow } from "./pages/NewWorkflow.tsx"
 import { Overview } from "./pages/Overview.tsx"
 import { Request, Requests } from "./pages/Requests.tsx"
 import { Connection, Connections, Destination, Destinations, Source, Sources } from "./pages/Resources.tsx"
+import { Transformations } from "./pages/transformations/Transformations.tsx"
 import { Run, Runs, Workflow, Workflows } from "./pages/Workflows.tsx"
 import { searchOf } from "./parts/Filters.tsx"
 import { Failure } from "./parts/States.tsx"
@@ -23,8 +24,15 @@ const root = createRootRoute({
   )
 })
 
+/** Pages that few visits need are loaded when they are opened. */
+const editor = lazyRouteComponent(
+  () => import("./pages/transformations/TransformationEditor.tsx"),
+  "TransformationEditor"
+)
+
 const pages = [
   ["/", Overview],
+  ["/map", lazyRouteComponent(() => import("./pages/map/FlowMap.tsx"), "FlowMap")],
   ["/requests", Requests],
   ["/requests/$id", Request],
   ["/events", Events],
@@ -42,6 +50,9 @@ const pages = [
   ["/destinations/$id", Destination],
   ["/connections", Connections],
   ["/connections/$id", Connection],
+  ["/transformations", Transformations],
+  ["/transformations/new", editor],
+  ["/transformations/$id", editor],
   ["/workflows", Workflows],
   ["/workflows/new", NewWorkflow],
   ["/workflows/$id", Workflow],

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path"
 import { Effect, Redacted } from "effect"
 import { shardsPerGroup } from "@tidegate/entities/Shards"
 import { agreement, serverVersion } from "@tidegate/storage/Agreement"
+import { objectionTo } from "@tidegate/storage/Fitness"
 import { loadSecretKeys, parseSecretKeys } from "@tidegate/storage/secrets/Secrets"
 import { type Settings, SettingsError } from "./Settings.ts"
 
@@ -84,6 +85,22 @@ export const serverIsNewEnough = Effect.gen(function* () {
     yield* new SettingsError({
       message: `DATABASE_URL: this is PostgreSQL ${major}; ${oldestPostgres} or later is needed`
     })
+  }
+})
+
+/** Checked before the first migration, so that a process changes nothing in a database that it cannot use. */
+export const databaseFits = Effect.flatMap(objectionTo, (objection) => {
+  switch (objection?.kind) {
+    case "foreign":
+      return new SettingsError({
+        message: `DATABASE_URL: this database has tables that are not the gateway's (${objection.tables.join(", ")}); give the gateway a database of its own`
+      })
+    case "newer":
+      return new SettingsError({
+        message: `this database was migrated to ${objection.migration} by a newer version, and this version ends at ${objection.known}; start the newer version, or restore a backup from before its migration`
+      })
+    default:
+      return Effect.void
   }
 })
 

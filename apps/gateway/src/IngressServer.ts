@@ -5,7 +5,8 @@ import { IngressHandler } from "@tidegate/ingress/IngressHandler"
 import { wireServer } from "@tidegate/ingress/wire/WireServer"
 import { ingressPaths } from "@tidegate/model/Ingress"
 import { TrustedProxies } from "@tidegate/model/TrustedProxies"
-import type { Settings } from "./Settings.ts"
+import type { Settings, SettingsError } from "./Settings.ts"
+import { followTlsFiles } from "./TlsFiles.ts"
 
 const hostOf = (url: string | null): string | null => (url === null ? null : new URL(url).host)
 
@@ -16,22 +17,25 @@ const hostOf = (url: string | null): string | null => (url === null ? null : new
 export const layer = ({
   host,
   ingressUrl,
-  port
-}: Pick<Settings, "host" | "port" | "ingressUrl">): Layer.Layer<
+  port,
+  tls
+}: Pick<Settings, "host" | "port" | "ingressUrl" | "tls">): Layer.Layer<
   HttpServer.HttpServer,
-  HttpServerError.ServeError,
+  HttpServerError.ServeError | SettingsError,
   IngressHandler
 > =>
   Layer.unwrap(
-    Effect.map(Effect.all([IngressHandler, TrustedProxies.Current]), ([{ handle }, proxies]) =>
-      NodeHttpServer.layerServer(
-        () => wireServer({ prefixes: ingressPaths, host: hostOf(ingressUrl), handle }, { proxies }),
-        {
-          host,
-          port,
-          // Requests in progress end with their commit; those that take longer are cut off.
-          gracefulShutdownTimeout: "5 seconds"
-        }
-      )
+    Effect.map(
+      Effect.all([IngressHandler, TrustedProxies.Current, tls === null ? Effect.succeed(null) : followTlsFiles(tls)]),
+      ([{ handle }, proxies, handshakes]) =>
+        NodeHttpServer.layerServer(
+          () => wireServer({ prefixes: ingressPaths, host: hostOf(ingressUrl), handle }, { proxies, tls: handshakes }),
+          {
+            host,
+            port,
+            // Requests in progress end with their commit; those that take longer are cut off.
+            gracefulShutdownTimeout: "5 seconds"
+          }
+        )
     )
   )

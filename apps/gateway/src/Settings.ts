@@ -11,6 +11,10 @@ import type { SignIn } from "@tidegate/api/SignInSettings"
 import { teamLimits } from "@tidegate/resources/TeamLimits"
 import { parseTrustedProxies, type TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { type RetentionDefaults, retentionDefaults } from "@tidegate/storage/retention/Retention"
+import { SettingsError } from "./SettingsError.ts"
+import { type TlsFiles, tlsFiles } from "./TlsFiles.ts"
+
+export { SettingsError }
 
 /** The role of the process: everything; ingress and control API only; or actors only. */
 export type Role = "all" | "edge" | "runner"
@@ -22,6 +26,8 @@ export interface Settings {
   readonly publicUrl: string
   /** The origin of ingress URLs, if it differs. */
   readonly ingressUrl: string | null
+  /** What the public port shows to its clients; null: it does not use TLS. */
+  readonly tls: TlsFiles | null
   readonly home: string
   readonly databaseUrl: Redacted.Redacted | null
   /** The Redis that processes share; null: each process has its own counts and feeds. */
@@ -58,9 +64,6 @@ export interface Settings {
   readonly mail: MailSettings | null
   readonly retention: RetentionDefaults
 }
-
-/** A setting that is invalid; `message` names the variable. */
-export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", { message: Schema.String }) {}
 
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -189,13 +192,26 @@ const optional = (name: string) => Config.option(Config.Redacted(name))
 
 export const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"])
 
-/** Wildcard listen addresses, which cannot be called. */
-const anyAddress: ReadonlySet<string> = new Set(["0.0.0.0", "::"])
+/** A URL to which paths can be appended. */
+const isBase = ({ hash, protocol, search }: URL): boolean => /^https?:$/.test(protocol) && search === "" && hash === ""
 
-/** The host name in the URL of a gateway that listens on `host`, as far as it can be derived. */
-const hostInUrl = (host: string): string => {
-  if (loopback.has(host) || anyAddress.has(host)) return "localhost"
-  return host.includes(":") ? `[${host}]` : host
+/** The URL of a gateway that only this machine reaches. Any other URL cannot be derived: a proxy, a name or a forwarded port may be before it. */
+const publicUrlOf = (
+  given: Option.Option<URL>,
+  { host, port, scheme }: { readonly host: string; readonly port: number; readonly scheme: string }
+): Effect.Effect<string, SettingsError> => {
+  if (Option.isSome(given)) {
+    return isBase(given.value)
+      ? Effect.succeed(given.value.href.replace(/\/+$/, ""))
+      : Effect.fail(new SettingsError({ message: "PUBLIC_URL must be an http or https URL without a query" }))
+  }
+  return loopback.has(host)
+    ? Effect.succeed(`${scheme}://localhost:${port}`)
+    : Effect.fail(
+        new SettingsError({
+          message: `PUBLIC_URL is needed where HOST is not loopback (${host}): set it to the URL by which others reach the gateway, such as https://gateway.example.com`
+        })
+      )
 }
 
 /** All environment variables that the gateway reads; the README's table describes each. */
@@ -288,10 +304,13 @@ export const settings = Effect.gen(function* () {
     })
   }
   const egressByDefault = allow === null && loopback.has(host)
-  const shownUrl = Option.match(publicUrl, {
-    onNone: () => `http://${hostInUrl(host)}:${httpPort}`,
-    onSome: (url) => url.href.replace(/\/+$/, "")
-  })
+  const tls = yield* tlsFiles
+  // Refused, because a runner's port only has the health checks, which load balancers call without TLS.
+  if (tls !== null && role === "runner") {
+    return yield* new SettingsError({ message: "TIDEGATE_TLS_CERT has no effect on a runner: remove it there" })
+  }
+  const scheme = tls === null ? "http" : "https"
+  const shownUrl = yield* publicUrlOf(publicUrl, { host, port: httpPort, scheme })
   if (ingressUrl !== null && !/^https?:$/.test(ingressUrl.protocol)) {
     return yield* new SettingsError({ message: "TIDEGATE_INGRESS_URL must be an http or https URL" })
   }
@@ -305,6 +324,7 @@ export const settings = Effect.gen(function* () {
     host,
     publicUrl: shownUrl,
     ingressUrl: ingressUrl === null ? null : ingressUrl.href.replace(/\/+$/, ""),
+    tls,
     home: resolve(home),
     databaseUrl,
     redis: redis === null ? null : redis.success,

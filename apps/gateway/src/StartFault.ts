@@ -74,6 +74,8 @@ const refusals: Readonly<Record<string, string>> = {
   "28000": "does not let this user in",
   "3D000": "has no database of this name",
   "42501": "gives this user too few rights: the database has to be its own",
+  "25006": "only reads, as a standby does: name the primary server",
+  "53100": "has no space left on its disk: make room there first",
   "53300": "has no connection left: raise its max_connections, or start fewer processes",
   "57P03": "is starting or stopping: try again in a moment"
 }
@@ -90,7 +92,10 @@ const ofDatabase = (error: SqlError.SqlError, { settings }: Starting): string | 
   if (error.reason._tag === "ConnectionError" || error.reason.operation === "connect") {
     const why =
       code === "" ? textOf(Predicate.hasProperty(error.reason, "cause") ? error.reason.cause : null, "message") : code
-    return `${where} cannot be reached (${why === "" ? error.message : why})`
+    // The first bytes of another protocol were read as the length of a message.
+    if (why.includes("maxMessageSize")) return `${where} is no PostgreSQL: another service answers at this port`
+    const remedy = url === null ? "" : "; start it, or correct the URL"
+    return `${where} cannot be reached (${why === "" ? error.message : why})${remedy}`
   }
   return null
 }

@@ -60,6 +60,7 @@ const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => 
   const prepared = Layer.effectDiscard(
     Effect.gen(function* () {
       yield* Bootstrap.serverIsNewEnough
+      yield* Bootstrap.databaseFits
       yield* migrate
       yield* Bootstrap.agreeWithDatabase
       yield* bootstrapTeam({ apiKey: yield* Bootstrap.loadApiKey(settings) })

@@ -34,14 +34,19 @@ describe("Gateway settings", () => {
     })
   )
 
-  it.effect("Public URL is made of a callable host and port unless it is set", () =>
+  it.effect("Public URL is asked for where the host is not loopback", () =>
     Effect.gen(function* () {
       const urlAt = (env: Record<string, string>) => Effect.map(read(env), ({ publicUrl }) => publicUrl)
       expect(yield* urlAt({})).toBe("http://localhost:8080")
-      expect(yield* urlAt({ HOST: "0.0.0.0", PORT: "80" })).toBe("http://localhost:80")
-      expect(yield* urlAt({ HOST: "::" })).toBe("http://localhost:8080")
-      expect(yield* urlAt({ HOST: "10.0.0.5" })).toBe("http://10.0.0.5:8080")
-      expect(yield* urlAt({ HOST: "fd00::5" })).toBe("http://[fd00::5]:8080")
+      expect(yield* urlAt({ HOST: "::1", PORT: "80" })).toBe("http://localhost:80")
+      for (const HOST of ["0.0.0.0", "::", "10.0.0.5", "gateway.internal"]) {
+        expect(yield* refusal({ HOST })).toBe(
+          `PUBLIC_URL is needed where HOST is not loopback (${HOST}): set it to the URL by which others reach the gateway, such as https://gateway.example.com`
+        )
+      }
+      for (const PUBLIC_URL of ["ftp://hooks.example.com", "https://hooks.example.com/?a=1"]) {
+        expect(yield* refusal({ PUBLIC_URL })).toBe("PUBLIC_URL must be an http or https URL without a query")
+      }
       expect(yield* urlAt({ HOST: "0.0.0.0", PUBLIC_URL: "https://hooks.example.com/" })).toBe(
         "https://hooks.example.com"
       )

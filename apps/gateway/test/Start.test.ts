@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process"
-import { writeFile } from "node:fs/promises"
+import { mkdir, writeFile } from "node:fs/promises"
+import { get } from "node:https"
 import { type AddressInfo, createServer, type Server } from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -86,6 +87,39 @@ const oldServer = Effect.gen(function* () {
   return url
 })
 
+const publicly = { PUBLIC_URL: Effect.succeed("https://gateway.example.com") }
+
+/** A port at which another program answers: with a line of text, as a web server does. */
+const otherProgram = Effect.acquireRelease(
+  Effect.callback<Server>((resume) => {
+    const server = createServer((socket) => {
+      socket.on("error", () => {})
+      socket.once("data", () => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"))
+    })
+    server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+  }),
+  (server) => Effect.callback<void>((resume) => void server.close(() => resume(Effect.void)))
+).pipe(Effect.map(portOf))
+
+/** A database that the statements have changed. */
+const databaseAfter = (made: typeof freshDatabase, ...statements: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const url = Redacted.value(yield* made)
+    yield* run(url, ...statements)
+    return { DATABASE_URL: url }
+  })
+
+/** A home whose data were made by an older PostgreSQL: as much of them as a server reads before it refuses them. */
+const olderData = (folder: string) =>
+  Effect.promise(async () => {
+    const data = join(folder, "home/postgres/data")
+    await mkdir(data, { recursive: true, mode: 0o700 })
+    await writeFile(join(data, "PG_VERSION"), "17\n")
+    await writeFile(join(data, "postgresql.conf"), "")
+    await writeFile(join(folder, "home/postgres/password"), "of-the-older-server")
+    return {}
+  })
+
 const faults: ReadonlyArray<readonly [string, Making, RegExp]> = [
   [
     "the port is taken",
@@ -104,14 +138,71 @@ const faults: ReadonlyArray<readonly [string, Making, RegExp]> = [
   ],
   [
     "the host is not an address of this machine",
-    () => Effect.all({ DATABASE_URL: database, PORT: free, HOST: Effect.succeed("203.0.113.5") }),
+    () => Effect.all({ DATABASE_URL: database, PORT: free, HOST: Effect.succeed("203.0.113.5"), ...publicly }),
     /^HOST: 203\.0\.113\.5 is no address of this machine$/
   ],
   [
     "nobody answers at the database's address",
     () => Effect.map(free, (port) => ({ DATABASE_URL: `postgres://ada:pass-word@127.0.0.1:${port}/shop` })),
-    /^DATABASE_URL: the PostgreSQL at 127\.0\.0\.1:\d+\/shop cannot be reached \(ECONNREFUSED\)$/
+    /^DATABASE_URL: the PostgreSQL at 127\.0\.0\.1:\d+\/shop cannot be reached \(ECONNREFUSED\); start it, or correct the URL$/
   ],
+  [
+    "another program answers at the database's address",
+    () => Effect.map(otherProgram, (port) => ({ DATABASE_URL: `postgres://ada:pass-word@127.0.0.1:${port}/shop` })),
+    /^DATABASE_URL: the PostgreSQL at 127\.0\.0\.1:\d+\/shop is no PostgreSQL: another service answers at this port$/
+  ],
+  [
+    "the database is that of another program",
+    () =>
+      databaseAfter(
+        emptyDatabase,
+        "create table customers (id int)",
+        "create table migrations (version int)",
+        "create table orders (id int)",
+        "create table payments (id int)"
+      ),
+    /^DATABASE_URL: this database has tables that are not the gateway's \(customers, migrations, orders\); give the gateway a database of its own$/
+  ],
+  [
+    "another program migrates the database in the same way",
+    () =>
+      databaseAfter(
+        emptyDatabase,
+        "create table migrations (migration_id int, name text)",
+        "insert into migrations values (1, 'customers')"
+      ),
+    /^DATABASE_URL: this database has tables that are not the gateway's \(migrations\); give the gateway a database of its own$/
+  ],
+  [
+    "a newer version has migrated the database",
+    () =>
+      databaseAfter(
+        freshDatabase,
+        "insert into migrations (migration_id, name) values (9001, 'of_later')",
+        "update settings set value = '9000' where name = 'oldest_starting_migration'"
+      ),
+    /^this database was migrated to 9001 by a newer version, and this version ends at \d+; start the newer version, or restore a backup from before its migration$/
+  ],
+  [
+    "the embedded database was made by an older PostgreSQL",
+    olderData,
+    /^The data in \S+\/home\/postgres\/data was made by PostgreSQL 17, and this version of Tidegate brings PostgreSQL \d+[\d.]*: start the version that made it, or move the data with pg_dump and pg_restore into a new folder \(TIDEGATE_HOME\)$/
+  ],
+  [
+    "others are to reach it, but its URL is not given",
+    () => Effect.map(database, (DATABASE_URL) => ({ DATABASE_URL, HOST: "0.0.0.0" })),
+    /^PUBLIC_URL is needed where HOST is not loopback \(0\.0\.0\.0\): set it to .+$/
+  ],
+  // Without these programs neither a user namespace nor another user can be had. Only root needs one of them.
+  ...(process.getuid?.() === 0
+    ? ([
+        [
+          "root has no user namespace for the embedded database",
+          (folder) => Effect.succeed({ PATH: folder }),
+          /^PostgreSQL does not run as root, and its privileges cannot be lowered here: run as another user, or set DATABASE_URL to a PostgreSQL server \(.+\)$/
+        ]
+      ] satisfies ReadonlyArray<readonly [string, Making, RegExp]>)
+    : []),
   [
     "the database refuses the password",
     () => Effect.map(database, (url) => ({ DATABASE_URL: altered(url, (at) => (at.password = "pass-word")) })),
@@ -233,6 +324,41 @@ it("Gateway prints its migrations and its address at start, and refuses a databa
         ])
         expect(banner).toMatch(/-d '\{"name":"first"\}'\n\n?$/)
         expect({ code, complained }).toEqual({ code: 130, complained: "" })
+      })
+    )
+  )
+})
+
+it("Gateway with a certificate answers by TLS and not without", async () => {
+  const fixture = (name: string) =>
+    fileURLToPath(new URL(`../../../packages/egress/test/fixtures/${name}.pem`, import.meta.url))
+  await Effect.runPromise(
+    Effect.scoped(
+      Effect.gen(function* () {
+        const port = yield* free
+        const gateway = yield* starting({
+          DATABASE_URL: yield* database,
+          TIDEGATE_HOME: join(yield* temporaryFolder, "home"),
+          PORT: port,
+          TIDEGATE_TLS_CERT: fixture("valid"),
+          TIDEGATE_TLS_KEY: fixture("key")
+        })
+        yield* Effect.promise(() =>
+          eventually("the banner", () => gateway.shown.said.includes('{"name":"first"}') || null)
+        )
+        expect(gateway.shown.said).toContain(`Ingress        https://localhost:${port}/e/{source_id}`)
+        const status = yield* Effect.promise(
+          () =>
+            new Promise((resolve, reject) => {
+              const at = { port, host: "127.0.0.1", path: "/healthz", rejectUnauthorized: false, agent: false }
+              get(at, (response) => resolve(response.resume().statusCode)).once("error", reject)
+            })
+        )
+        expect(status).toBe(200)
+        const plain = yield* Effect.promise(() => fetch(`http://127.0.0.1:${port}/healthz`).catch(() => null))
+        expect(plain).toBeNull()
+        gateway.end("SIGTERM")
+        expect(yield* Effect.promise(() => gateway.ended)).toMatchObject({ code: 130, complained: "" })
       })
     )
   )

@@ -1,8 +1,16 @@
 import type { Action } from "@tidegate/workflows/Catalog"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { Result } from "effect"
+import { account as accountMode, none as noMode } from "./AuthModes.ts"
 import type { Call } from "./Call.ts"
-import type { Credentials, Inputs, Provider, ProviderAction, SentTo } from "./Provider.ts"
+import {
+  type Credentials,
+  type Inputs,
+  noCredentials,
+  type Provider,
+  type ProviderAction,
+  type SentTo
+} from "./Provider.ts"
 import { connectorProviders } from "./providers/Connectors.ts"
 import { eventsub } from "./providers/EventSub.ts"
 import { gateway } from "./providers/Gateway.ts"
@@ -47,7 +55,7 @@ const find = ({ action_key, provider_key, version }: ActionName): readonly [Prov
 }
 
 /** Of no credentials: of providers that this list does not have, too. */
-export { account as accountMode, none as noMode } from "./AuthModes.ts"
+export { accountMode, noMode }
 
 /** The provider that `callingProviders` does not have. */
 export const formatterKey = "formatter"
@@ -61,21 +69,42 @@ export const actionOf = (name: ActionName): Action | null => find(name)?.[1].act
 const needsCredentials = ({ auth }: Provider): boolean =>
   !auth.some(({ fields, key }) => key === "none" && fields.every(({ required }) => !required))
 
-const whereSaved = Result.fail([
-  {
-    code: "STEP_CONFIG_INVALID" as const,
-    field: "action",
-    message: "needs credentials, which no step holds: save it as an action, and name that in resource_id"
+const takesAccount = ({ auth }: Provider): boolean => auth.some(({ key }) => key === accountMode.key)
+
+/** An action that a step contains. */
+export interface InlineAction extends ActionName {
+  readonly provider_account_id: string | null
+}
+
+/** Why a step cannot contain the action like this; null: it can. */
+const inlineFault = (provider: Provider, account: string | null) => {
+  const code = "STEP_CONFIG_INVALID" as const
+  const field = "action.provider_account_id"
+  if (account !== null) {
+    return takesAccount(provider) ? null : { code, field, message: "must be null: the action uses no account" }
   }
-])
+  if (!needsCredentials(provider)) return null
+  return takesAccount(provider)
+    ? { code, field, message: "takes the id of a connected account of the provider" }
+    : {
+        code,
+        field: "action",
+        message: "needs credentials, which no step holds: save it as an action, and name that in resource_id"
+      }
+}
 
 /** The action as a step calls it that contains it inline. */
-export const inlineActionOf = (name: ActionName): Action | null => {
+export const inlineActionOf = ({ provider_account_id, ...name }: InlineAction): Action | null => {
   const found = find(name)
   if (found === null) return null
   const [provider, { action }] = found
-  return needsCredentials(provider) ? { ...action, compile: () => whereSaved } : action
+  const fault = inlineFault(provider, provider_account_id)
+  return fault === null ? action : { ...action, compile: () => Result.fail([fault]) }
 }
+
+/** What a step's own action sends with its call: it holds no credentials itself, but may name an account. */
+export const inlineCredentials = ({ provider_account_id }: InlineAction): Credentials =>
+  provider_account_id === null ? noCredentials : { mode: accountMode.key, values: { provider_account_id } }
 
 const nowhereElse: SentTo = { inputs: [], of: () => "" }
 

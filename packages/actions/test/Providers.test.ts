@@ -58,13 +58,19 @@ describe.each(everyAction)("Action %s", (_name, provider, action) => {
     expect(Result.isFailure(call) && call.failure.code).toBe("INPUT_INVALID")
   })
 
-  it("Action that needs no credentials can be defined inside a step", () => {
+  it("Action that needs no credentials, or an account, can be defined inside a step", () => {
     if (action.call === null) return
     const name = { provider_key: provider.key, action_key: action.key, version: action.version }
     const step = { invocation_inputs: action.sample.inputs, config: {} } as unknown as Step
     const isOpen = provider.auth.some(({ fields, key }) => key === "none" && fields.every(({ required }) => !required))
-    const compiled = inlineActionOf(name)!.compile(step)
-    expect(Result.isSuccess(compiled) || compiled.failure[0]?.field).toBe(isOpen || "action")
+    const takesAccount = provider.auth.some(({ key }) => key === "account")
+    const compiled = (provider_account_id: string | null) => {
+      const result = inlineActionOf({ ...name, provider_account_id })!.compile(step)
+      return Result.isSuccess(result) || result.failure[0]?.field
+    }
+    const account = "action.provider_account_id"
+    expect(compiled(null)).toBe(isOpen || (takesAccount ? account : "action"))
+    expect(compiled("pac_1")).toBe(takesAccount || account)
     if (isOpen) expect(Result.isSuccess(callOf(name, action.sample.inputs, noCredentials))).toBe(true)
   })
 })

@@ -5,15 +5,19 @@ import type { drive_v3 } from "@googleapis/drive"
 import type { ChangeNotificationCollection, DriveItem, Message, Subscription } from "@microsoft/microsoft-graph-types"
 import examples from "@octokit/webhooks-examples/api.github.com/index.json" with { type: "json" }
 import { sign } from "@octokit/webhooks-methods"
+import { EventSubMiddleware } from "@twurple/eventsub-http"
 import { Effect } from "effect"
+import { Readable } from "node:stream"
 import vectors from "../../verification/test/fixtures/providers/vectors.json" with { type: "json" }
 import type { CallbackMessage, ProviderAnswer } from "../src/Adapter.ts"
 import type { Trigger } from "../src/SourceProvider.ts"
 import { definitionOf } from "../src/SourceProviders.ts"
+import { FakeProvider } from "./fake/FakeProvider.ts"
+import type { FakeCallback } from "./fake/Service.ts"
 
 /**
- * Messages that others wrote: payloads and signatures of Octokit's packages, signatures that OpenSSL computed, and answers that have the
- * published types of Google and Microsoft.
+ * Messages that others wrote: payloads and signatures of Octokit's packages, signatures that OpenSSL computed or that Twurple
+ * accepts, and answers that have the published types of Google and Microsoft.
  */
 const triggerOf = (provider: string, key: string): Trigger => definitionOf(provider, key)!.trigger
 
@@ -136,6 +140,98 @@ describe("EventSub messages of Twitch", () => {
     expect(receive(twitch, signed, {}, at(sentAt - 301_000)).kind).toBe("rejected")
     expect(receive(twitch, { ...signed, secret: "another" }, {}, at(sentAt)).kind).toBe("rejected")
   })
+
+  /** A receiver that others wrote, with the secret of a subscription to `stream.online` of user 1337. */
+  const twurple = async (secret: string) => {
+    const receiver = new EventSubMiddleware({
+      managed: false,
+      clientId: "client",
+      hostName: "receiver.test",
+      secret,
+      strictHostCheck: false,
+      logger: { minLevel: "critical" }
+    })
+    const got: Array<string> = []
+    receiver.onStreamOnline("1337", (event) => void got.push(`${event.broadcasterId} ${event.startDate.toISOString()}`))
+    receiver.onRevoke((_, status) => void got.push(status))
+    const handlers: Array<(request: object, response: object, next: (error: unknown) => void) => Promise<void>> = []
+    receiver.apply({ post: (_: string, handler: never) => handlers.push(handler), get: () => {} } as never)
+    const send = async ({ body, headers }: FakeCallback) => {
+      const answer = { status: 0, body: "" }
+      const request = Object.assign(Readable.from([Buffer.from(body)]), {
+        headers,
+        params: { id: "stream.online.1337" }
+      })
+      const response = {
+        setHeader: () => {},
+        writeHead: (status: number) => void (answer.status = status),
+        end: (text: string) => void (answer.body = text)
+      }
+      await handlers[0]!(request, response, (error) => {
+        throw error
+      })
+      return answer
+    }
+    return { got, send }
+  }
+
+  for (const signature of ["right", "wrong"] as const) {
+    it(`Twurple and the gateway agree about messages whose signature is ${signature}`, async () => {
+      const at = Math.floor(Date.now() / 1_000) * 1_000
+      const provider = new FakeProvider({ origin: "https://api.twitch.tv", now: () => at })
+      provider.faults.signature = signature
+      const { secret } = signed
+      const { send, got } = await twurple(secret)
+      const answers: Array<readonly [theirs: number, ours: string]> = []
+      const both = async () => {
+        for (const callback of provider.takeCallbacks()) {
+          const theirs = await send(callback)
+          const ours = receive(
+            twitch,
+            signed,
+            { broadcaster_user_id: "1337" },
+            {
+              ...message({ headers: callback.headers, body: Buffer.from(callback.body), receivedAt: at })
+            }
+          )
+          const isConfirmed = ours.kind === "handshake" && ours.accepted
+          answers.push([theirs.status, ours.kind === "handshake" && !isConfirmed ? "rejected" : ours.kind])
+          if (isConfirmed) expect(ours.reply.body).toBe(theirs.body)
+          // A provider that does not know its own secret goes on.
+          provider.answered(
+            callback,
+            signature === "right" ? theirs : { status: 200, body: JSON.parse(callback.body).challenge }
+          )
+        }
+      }
+      provider.handle({
+        method: "POST",
+        url: "https://api.twitch.tv/helix/eventsub/subscriptions",
+        authorized: true,
+        body: JSON.stringify({
+          type: "stream.online",
+          version: "1",
+          condition: { broadcaster_user_id: "1337" },
+          transport: { method: "webhook", callback: "https://receiver.test/event", secret }
+        })
+      })
+      await both()
+      provider.change("stream.online", "1337")
+      await both()
+      provider.revoke()
+      await both()
+      expect(answers).toEqual(
+        signature === "right"
+          ? [
+              [200, "handshake"],
+              [202, "items"],
+              [202, "lifecycle"]
+            ]
+          : Array.from({ length: 3 }, () => [410, "rejected"])
+      )
+      expect(got).toEqual(signature === "right" ? [`1337 ${new Date(at).toISOString()}`, "authorization_revoked"] : [])
+    })
+  }
 
   it.effect("The follower of a notification is the one that the list of followers gives", () =>
     Effect.gen(function* () {

@@ -184,6 +184,14 @@ const startOwn = Effect.fnUntraced(function* (
       yield* Home.rememberPort(home, chosen)
       return { ...server, ...access, port: chosen, attached: false } satisfies Running
     }
+    const other = incompatible.exec(failure.said)
+    if (other !== null) {
+      return yield* new EmbeddedPostgresError({
+        message:
+          `The data in ${home.data} was made by PostgreSQL ${other[1]}, and this version of Tidegate brings PostgreSQL ${other[2]}: ` +
+          "start the version that made it, or move the data with pg_dump and pg_restore into a new folder (TIDEGATE_HOME)"
+      })
+    }
     const mayPass = failure.how.startsWith("SIG") || passing.test(failure.said)
     if (!mayPass || performance.now() > deadline) {
       return yield* new EmbeddedPostgresError({
@@ -195,6 +203,7 @@ const startOwn = Effect.fnUntraced(function* (
   }
 })
 
+const incompatible = /initialized by PostgreSQL version (\S+), which is not compatible with this version ([\d.]+)/
 const orphaned = /pre-existing shared memory block/
 const passing = /pre-existing shared memory block|lock file .* already exists|could not bind/
 

@@ -142,5 +142,23 @@ export const WorkflowMetrics = Schema.Struct({
 }).annotate({ identifier: "WorkflowMetrics" })
 export type WorkflowMetrics = typeof WorkflowMetrics.Type
 
+/** What went through one resource in the time of the rates. A measure that its kind does not have is zero. */
+const Rates = Schema.Struct({
+  id: Schema.String,
+  requests_count: count,
+  events_count: count,
+  successful_count: count,
+  failed_count: count,
+  attempts_count: count
+})
+
+/** Counts of the last minutes, which show how fast something goes now. */
+export const RateList = Schema.Struct({
+  date_range: Schema.Struct({ start: Timestamp, end: Timestamp }),
+  count,
+  models: Schema.Array(Rates)
+}).annotate({ identifier: "RateList" })
+export type RateList = typeof RateList.Type
+
 /** One row for each requested id; zeros for an unknown one. */
 export const MetricsList = <S extends Schema.Top>(model: S) => Schema.Struct({ count, models: Schema.Array(model) })

@@ -1,5 +1,5 @@
 import { Clock, Effect } from "effect"
-import { Migrator, type SqlClient, type SqlError } from "effect/sql"
+import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import initial from "./migrations/0001_initial.ts"
 import frontDoors from "./migrations/0002_front_doors.ts"
 import presented from "./migrations/0003_presented.ts"
@@ -52,7 +52,7 @@ import workflowValues from "./migrations/0049_workflow_values.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
-const migrations = Migrator.fromRecord({
+const record = {
   "0001_initial": initial,
   "0002_front_doors": frontDoors,
   "0003_presented": presented,
@@ -102,7 +102,20 @@ const migrations = Migrator.fromRecord({
   "0047_version_settings": versionSettings,
   "0048_workflow_drafts": workflowDrafts,
   "0049_workflow_values": workflowValues
-})
+}
+const migrations = Migrator.fromRecord(record)
+
+/** The number of this version's last migration. */
+export const lastMigration = Object.keys(record).length
+
+/**
+ * The last migration of the oldest version that may start on this version's database: the version before, as a process of it restarts while
+ * the others are updated. Move it forward together with `test/upgrade/Previous.ts`.
+ */
+const oldestStarting = 37
+
+/** The row of `settings` in which the database says how old a version may be. */
+export const oldestStartingName = "oldest_starting_migration"
 
 /**
  * Migrates the database to this version's schema, and creates the partitions of today. Processes that start together take turns.
@@ -116,5 +129,8 @@ export const migrate: Effect.Effect<void, Migrator.MigrationError | SqlError.Sql
       const which = done.length === 1 ? `${first[0]} ${first[1]}` : `${first[0]} ${first[1]} to ${last[0]} ${last[1]}`
       yield* Effect.logInfo(`migrated the database: ${which}`)
     }
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`insert into settings (name, value) values (${oldestStartingName}, ${String(oldestStarting)})
+      on conflict (name) do update set value = excluded.value where settings.value::int < excluded.value::int`
     yield* ensurePartitions(yield* Clock.currentTimeMillis)
   })

@@ -182,13 +182,6 @@ class StepCompiler implements Compiler {
 
   action(step: Step, kind: StepKind<unknown>): Action | null {
     if (!kind.callsAction || step.action === null || step.resource_id !== null) return null
-    if (step.action.provider_account_id !== null) {
-      this.issue(
-        "STEP_CONFIG_INVALID",
-        "action.provider_account_id",
-        "must be null: save an action with the account, and name that in resource_id"
-      )
-    }
     const action = this.around.catalog.action(step.action)
     if (action === null) {
       this.issue("ACTION_UNKNOWN", "action", "no provider has this action")

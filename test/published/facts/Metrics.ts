@@ -8,6 +8,7 @@ const summaries = contract("Metrics summarize 24 hours and accept every name of 
 const ofRuns = tests("packages/api/test/WorkflowRuns.test.ts")(
   "Workflow metrics count started and failed runs and their duration like the stored rows"
 )
+const rates = reads("Rates count the current minute and the four before it, for ids of several kinds in one answer")
 const counted = reads("Counts and series equal a count of the rows, before and after compaction")
 
 export const metrics: Section = {
@@ -18,7 +19,8 @@ export const metrics: Section = {
       "GET /metrics/sources; GET /metrics/destinations; GET /metrics/transformations; GET /metrics/connections",
       summaries
     ),
-    row("GET /metrics/workflows", ofRuns)
+    row("GET /metrics/workflows", ofRuns),
+    row("GET /metrics/rates", rates)
   ],
   fields: {
     RequestSeries: [of("series series[].* partial granularity date_range date_range.*", counted)],
@@ -30,6 +32,7 @@ export const metrics: Section = {
     TransformationMetrics: [
       of("*", reads("Summaries show the last 24 hours of each resource, and zeros for unknown ones"))
     ],
+    RateList: [of("*", rates)],
     WorkflowMetrics: [of("*", ofRuns)],
     ConnectionMetrics: [of("*", reads("Summaries show the last 24 hours of each resource, and zeros for unknown ones"))]
   },

@@ -4,7 +4,11 @@ import type { Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
 import { Headers, Text } from "../parts/Body.tsx"
 import { Copy } from "../parts/Copy.tsx"
-import { Chips, Choice, defaultRange, Live, Range, TextSearch, useFilters } from "../parts/Filters.tsx"
+import { useColumns } from "../parts/Columns.tsx"
+import { Chips, Choice, Live, Range, rangeOf, TextSearch, useFilters } from "../parts/Filters.tsx"
+import { Histogram } from "../parts/Histogram.tsx"
+import { eventBars } from "../parts/Series.ts"
+import { Views } from "../parts/Views.tsx"
 import { type Column, List } from "../parts/List.tsx"
 import { Name, NamedLink, useChoices } from "../parts/Named.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
@@ -18,7 +22,7 @@ type Event = Row<"Event">
 
 const statuses = ["SUCCESSFUL", "FAILED", "QUEUED", "SCHEDULED", "HOLD", "CANCELLED"] as const
 
-const columns: ReadonlyArray<Column<Event>> = [
+const allColumns: ReadonlyArray<Column<Event>> = [
   { title: "Status", width: "100px", cell: ({ status }) => <Status of={status} /> },
   { title: "Created", width: "110px", cell: ({ created_at }) => <Time at={created_at} /> },
   { title: "Source", width: "1fr", cell: ({ source_id }) => <Name kind="sources" id={source_id} /> },
@@ -33,7 +37,26 @@ const columns: ReadonlyArray<Column<Event>> = [
     width: "150px",
     cell: ({ error_code, response_status }) => error_code ?? response_status ?? <span className="muted">–</span>
   },
-  { title: "Id", width: "270px", cell: ({ id }) => <span className="mono">{id}</span> }
+  { title: "Id", width: "270px", cell: ({ id }) => <span className="mono">{id}</span> },
+  {
+    title: "Connection",
+    width: "1fr",
+    isExtra: true,
+    cell: ({ connection_id }) => <Name kind="connections" id={connection_id} />
+  },
+  {
+    title: "Request",
+    width: "270px",
+    isExtra: true,
+    cell: ({ request_id }) => <span className="mono">{request_id}</span>
+  },
+  {
+    title: "Next attempt",
+    width: "110px",
+    isExtra: true,
+    cell: ({ next_attempt_at }) => <Time at={next_attempt_at} />
+  },
+  { title: "Delivered", width: "110px", isExtra: true, cell: ({ successful_at }) => <Time at={successful_at} /> }
 ]
 
 const ids = ["request_id", "connection_id", "bulk_operation_id"] as const
@@ -43,9 +66,10 @@ export const Events = () => {
   const { search } = useFilters()
   const sources = useChoices("sources")
   const destinations = useChoices("destinations")
-  const { destination_id, error_code, from = defaultRange, live, q, source_id, status } = search
+  const { columns, menu } = useColumns("events", allColumns)
+  const { destination_id, error_code, live, q, source_id, status } = search
   const query = {
-    from,
+    ...rangeOf(search),
     ...(q === undefined ? {} : { q }),
     ...(source_id === undefined ? {} : { source_id: [source_id] }),
     ...(destination_id === undefined ? {} : { destination_id: [destination_id] }),
@@ -64,6 +88,8 @@ export const Events = () => {
           <Choice name="destination_id" label="Destination" values={destinations} />
           <TextSearch label="Search in headers and bodies" />
           <Live />
+          <Views page="events" />
+          {menu}
           <Chips
             names={{
               request_id: "Request",
@@ -74,9 +100,20 @@ export const Events = () => {
           />
         </div>
         <div className="actions">
-          <PlanBulk filter={{ ...query, to: "now" }} />
+          <PlanBulk filter={{ to: "now", ...query }} />
         </div>
       </header>
+      <Histogram
+        label="Events"
+        keys={["events", team, query]}
+        isLive={live === "1"}
+        read={async () => {
+          const { date_range, series } = await client.get("/metrics/events", {
+            params: { query: { to: "now", ...query } }
+          })
+          return { bars: eventBars(series), end: date_range.end }
+        }}
+      />
       <List
         label="Events"
         keys={["events", team, query]}

@@ -1,12 +1,14 @@
 import { Link, useNavigate } from "@tanstack/react-router"
 import { type FormEvent, type ReactNode, useState } from "react"
-import { messageOf, type Row } from "../gateway.ts"
+import { messageOf } from "../gateway.ts"
 import { Fields, valuesIn } from "../parts/Fields.tsx"
 import { useChoices } from "../parts/Named.tsx"
 import { Panel } from "../parts/Panel.tsx"
 import { objectOf, useDocument, variantsOf } from "../parts/Schema.ts"
 import { Failure, Loading } from "../parts/States.tsx"
 import { useRefresh, useSession } from "../session.ts"
+import { type Drafts, RuleBuilder, rulesOf } from "./rules/RuleBuilder.tsx"
+import { TryRules } from "./rules/TryRules.tsx"
 
 /** A form that makes a resource and opens it. The gateway's refusal is shown above the button, and nothing is lost. */
 export const Making = ({
@@ -142,6 +144,7 @@ export const NewDestination = () => {
 
 export const Choose = ({
   choices,
+  chosen,
   label,
   name,
   to
@@ -150,10 +153,12 @@ export const Choose = ({
   readonly label: string
   readonly to: string
   readonly choices: ReadonlyArray<readonly [string, string]>
+  /** Told what is chosen, if that matters to other fields. */
+  readonly chosen?: (id: string) => void
 }) => (
   <div className="field">
     <label htmlFor={name}>{label}</label>
-    <select id={name} name={name} required defaultValue="">
+    <select id={name} name={name} required defaultValue="" onChange={({ target }) => chosen?.(target.value)}>
       <option value="">–</option>
       {choices.map(([id, text]) => (
         <option key={id} value={id}>
@@ -173,40 +178,33 @@ export const NewConnection = () => {
   const { client } = useSession()
   const sources = useChoices("sources")
   const destinations = useChoices("destinations")
+  const [source, setSource] = useState("")
+  const [drafts, setDrafts] = useState<Drafts>([])
+  const rules = rulesOf(drafts)
   return (
     <Making
       title="Create the connection"
       make={async (form) => {
-        const { rules } = valuesIn(form, "")
+        if (rules === null) throw new Error("A rule is not complete yet.")
         const body = {
           name: textIn(form, "name"),
-          source_id: textIn(form, "source_id"),
+          source_id: source,
           destination_id: textIn(form, "destination_id"),
-          ...(rules === undefined ? {} : { rules: rules as Array<Row<"ConnectionRule">> })
+          rules
         }
         const { id } = await client.post("/connections", { body })
         return `/connections/${id}`
       }}
     >
       <NameField example="Orders to the warehouse" />
-      <Choose name="source_id" label="Source" choices={sources} to="/sources/new" />
+      <Choose name="source_id" label="Source" choices={sources} to="/sources/new" chosen={setSource} />
       <Choose name="destination_id" label="Destination" choices={destinations} to="/destinations/new" />
-      <div className="field">
-        <label htmlFor="rules">Rules</label>
-        <textarea
-          id="rules"
-          name="rules"
-          data-kind="json"
-          rows={8}
-          spellCheck={false}
-          className="mono"
-          placeholder='[{ "type": "filter", "body": { "total": { "$gt": 100 } } }]'
-        />
-        <p className="muted">
-          A list of rules in JSON: <a href="../docs/guides/rules.md">filter, transform, deduplicate, delay, retry</a>.
-          Without rules every request is delivered at once.
-        </p>
-      </div>
+      <Panel title="Rules">
+        <div className="stack">
+          <RuleBuilder drafts={drafts} change={setDrafts} />
+          {drafts.length === 0 ? null : <TryRules rules={rules} sourceId={source} />}
+        </div>
+      </Panel>
     </Making>
   )
 }

@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { Row } from "../gateway.ts"
-import { type Bar, Bars } from "../parts/Bars.tsx"
-import { defaultRange, Range, useFilters } from "../parts/Filters.tsx"
+import { Bars } from "../parts/Bars.tsx"
+import { Range, rangeOf, useFilters } from "../parts/Filters.tsx"
 import { NamedLink } from "../parts/Named.tsx"
 import { Panel } from "../parts/Panel.tsx"
+import { eventBars, requestBars } from "../parts/Series.ts"
 import { Failure, Loading } from "../parts/States.tsx"
 import { useSession } from "../session.ts"
 import { OpenAlerts } from "./OpenAlerts.tsx"
@@ -88,15 +89,16 @@ const Attention = () => {
 
 export const Overview = () => {
   const { client, team } = useSession()
-  const { from = defaultRange } = useFilters().search
+  const range = rangeOf(useFilters().search)
+  const query = { to: "now", ...range }
   const requests = useQuery({
-    queryKey: ["series", "requests", team, from],
-    queryFn: () => client.get("/metrics/requests", { params: { query: { from, to: "now" } } }),
+    queryKey: ["series", "requests", team, range],
+    queryFn: () => client.get("/metrics/requests", { params: { query } }),
     refetchInterval: 10_000
   })
   const events = useQuery({
-    queryKey: ["series", "events", team, from],
-    queryFn: () => client.get("/metrics/events", { params: { query: { from, to: "now" } } }),
+    queryKey: ["series", "events", team, range],
+    queryFn: () => client.get("/metrics/events", { params: { query } }),
     refetchInterval: 10_000
   })
   const failure = requests.error ?? events.error
@@ -105,21 +107,6 @@ export const Overview = () => {
   if (requests.data === undefined || events.data === undefined) return <Loading />
   const received = requests.data.series
   const routed = events.data.series
-  const requestBars = received.map(({ accepted_count, rejected_count, timestamp }): Bar => ({
-    at: timestamp,
-    parts: [
-      { tone: "plain", count: accepted_count ?? 0 },
-      { tone: "bad", count: rejected_count ?? 0 }
-    ]
-  }))
-  const eventBars = routed.map(({ count, delivered_count, failed_count, timestamp }): Bar => ({
-    at: timestamp,
-    parts: [
-      { tone: "good", count: delivered_count ?? 0 },
-      { tone: "bad", count: failed_count ?? 0 },
-      { tone: "plain", count: Math.max(0, (count ?? 0) - (delivered_count ?? 0) - (failed_count ?? 0)) }
-    ]
-  }))
   return (
     <>
       <header>
@@ -131,40 +118,40 @@ export const Overview = () => {
         <Figure
           label="Requests accepted"
           to="/requests"
-          search={{ from, status: "accepted" }}
+          search={{ ...range, status: "accepted" }}
           value={sum(received, (at) => at.accepted_count)}
         />
         <Figure
           label="Requests rejected"
           to="/requests"
-          search={{ from, status: "rejected" }}
+          search={{ ...range, status: "rejected" }}
           value={sum(received, (at) => at.rejected_count)}
         />
         <Figure
           label="Events delivered"
           to="/events"
-          search={{ from, status: "SUCCESSFUL" }}
+          search={{ ...range, status: "SUCCESSFUL" }}
           value={sum(routed, (at) => at.delivered_count)}
         />
         <Figure
           label="Events failed"
           to="/events"
-          search={{ from, status: "FAILED" }}
+          search={{ ...range, status: "FAILED" }}
           value={sum(routed, (at) => at.failed_count)}
         />
         <Figure
           label="Events waiting"
           to="/events"
-          search={{ from, status: "QUEUED" }}
+          search={{ ...range, status: "QUEUED" }}
           value={sum(routed, (at) => (at.queued_count ?? 0) + (at.hold_count ?? 0))}
         />
       </div>
       <div className="columns">
         <Panel title="Requests: accepted, rejected">
-          <Bars label="Requests" bars={requestBars} />
+          <Bars label="Requests" bars={requestBars(received)} />
         </Panel>
         <Panel title="Events: delivered, failed, waiting">
-          <Bars label="Events" bars={eventBars} />
+          <Bars label="Events" bars={eventBars(routed)} />
         </Panel>
       </div>
       <Panel title="What needs attention">

@@ -5,7 +5,11 @@ import { bytesOf, type Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
 import { Body, Headers } from "../parts/Body.tsx"
 import { Copy } from "../parts/Copy.tsx"
-import { Choice, defaultRange, Live, Range, TextSearch, useFilters } from "../parts/Filters.tsx"
+import { useColumns } from "../parts/Columns.tsx"
+import { Choice, Live, Range, rangeOf, TextSearch, useFilters } from "../parts/Filters.tsx"
+import { Histogram } from "../parts/Histogram.tsx"
+import { requestBars } from "../parts/Series.ts"
+import { Views } from "../parts/Views.tsx"
 import { type Column, List } from "../parts/List.tsx"
 import { Name, NamedLink, useChoices } from "../parts/Named.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
@@ -13,30 +17,38 @@ import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
-import { Timeline } from "./Timeline.tsx"
+import { Executions } from "./trace/Executions.tsx"
+import { Timeline } from "./trace/Timeline.tsx"
 
 type Request = Row<"Request">
 
 // Loaded when it is opened.
 const KeepRequest = lazy(async () => ({ default: (await import("./KeepRequest.tsx")).KeepRequest }))
 
-const columns: ReadonlyArray<Column<Request>> = [
+const allColumns: ReadonlyArray<Column<Request>> = [
   { title: "Status", width: "96px", cell: ({ status }) => <Status of={status} /> },
   { title: "Received", width: "110px", cell: ({ ingested_at }) => <Time at={ingested_at} /> },
   { title: "Source", width: "1fr", cell: ({ source_id }) => <Name kind="sources" id={source_id} /> },
   { title: "Id", width: "270px", cell: ({ id }) => <span className="mono">{id}</span> },
   { title: "Events", width: "60px", cell: ({ events_count }) => events_count },
   { title: "Ignored", width: "60px", cell: ({ ignored_count }) => ignored_count },
-  { title: "Verified", width: "70px", cell: ({ verified }) => (verified ? "Yes" : "No") }
+  { title: "Verified", width: "70px", cell: ({ verified }) => (verified ? "Yes" : "No") },
+  {
+    title: "Rejected because",
+    width: "170px",
+    isExtra: true,
+    cell: ({ rejection_cause }) => rejection_cause ?? <span className="muted">–</span>
+  }
 ]
 
 export const Requests = () => {
   const { client, team } = useSession()
   const { search } = useFilters()
   const sources = useChoices("sources")
-  const { from = defaultRange, live, q, source_id, status } = search
+  const { columns, menu } = useColumns("requests", allColumns)
+  const { live, q, source_id, status } = search
   const query = {
-    from,
+    ...rangeOf(search),
     ...(q === undefined ? {} : { q }),
     ...(source_id === undefined ? {} : { source_id: [source_id] }),
     ...(status === undefined ? {} : { status: status as Request["status"] })
@@ -51,8 +63,21 @@ export const Requests = () => {
           <Choice name="source_id" label="Source" values={sources} />
           <TextSearch label="Search in headers and bodies" />
           <Live />
+          <Views page="requests" />
+          {menu}
         </div>
       </header>
+      <Histogram
+        label="Requests"
+        keys={["requests", team, query]}
+        isLive={live === "1"}
+        read={async () => {
+          const { date_range, series } = await client.get("/metrics/requests", {
+            params: { query: { to: "now", ...query } }
+          })
+          return { bars: requestBars(series), end: date_range.end }
+        }}
+      />
       <List
         label="Requests"
         keys={["requests", team, query]}
@@ -124,6 +149,7 @@ export const Request = () => {
       )}
       {no_event_reason === null ? null : <div className="notice">{no_event_reason.message}</div>}
       <Timeline trace={trace.data} />
+      <Executions of={trace.data.transformations} />
       <div className="columns">
         <Panel title="Request">
           <Facts

@@ -12,7 +12,7 @@ import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
-import { TryFilter } from "./TryFilter.tsx"
+import { ConnectionRules } from "./rules/ConnectionRules.tsx"
 
 type Source = Row<"Source">
 type Destination = Row<"Destination">
@@ -351,12 +351,9 @@ export const Connection = () => {
           ]}
         />
       </Panel>
-      {data.rules.length === 0 ? (
-        <div className="notice">It has no rules: every request is delivered at once.</div>
-      ) : null}
-      <TryFilter key={data.updated_at} connection={data} />
+      <ConnectionRules key={JSON.stringify(data.rules)} connection={data} />
       <Edit
-        title="Rules"
+        title="The same rules"
         value={data.rules}
         save={(rules) => client.patch("/connections/{id}", { ...path, body: { rules } })}
       />

@@ -4,7 +4,7 @@ import { useState } from "react"
 import type { Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
 import { Text } from "../parts/Body.tsx"
-import { Choice, defaultRange, Live, Range, useFilters } from "../parts/Filters.tsx"
+import { Choice, Live, Range, rangeOf, useFilters } from "../parts/Filters.tsx"
 import { type Edge, Graph } from "../parts/Graph.tsx"
 import { type Column, List } from "../parts/List.tsx"
 import { NamedLink } from "../parts/Named.tsx"
@@ -70,8 +70,9 @@ const runColumns: ReadonlyArray<Column<Run>> = [
 /** Runs of all workflows. */
 export const Runs = () => {
   const { client, team } = useSession()
-  const { from = defaultRange, live, status } = useFilters().search
-  const query = { from, ...(status === undefined ? {} : { status: [status as Run["status"]] }) }
+  const { search } = useFilters()
+  const { live, status } = search
+  const query = { ...rangeOf(search), ...(status === undefined ? {} : { status: [status as Run["status"]] }) }
   return (
     <>
       <header>
@@ -118,7 +119,7 @@ export const Workflow = () => {
   const { id = "" } = useParams({ strict: false })
   const [selected, setSelected] = useState<string | null>(null)
   const { client, team } = useSession()
-  const { from = defaultRange, status } = useFilters().search
+  const { from = status } = useFilters().search
   const workflow = useQuery({
     queryKey: ["workflow", team, id],
     queryFn: () => client.get("/workflows/{id}", { params: { path: { id } } })

@@ -10,6 +10,7 @@ import { useRefresh } from "../session.ts"
 export const Action = ({
   asks,
   children,
+  disabled = false,
   done,
   primary = false,
   run
@@ -18,6 +19,7 @@ export const Action = ({
   readonly asks?: string
   readonly done?: string
   readonly primary?: boolean
+  readonly disabled?: boolean
   readonly children: ReactNode
 }) => {
   const refresh = useRefresh()
@@ -33,7 +35,7 @@ export const Action = ({
       <button
         type="button"
         className={primary || asking ? "primary" : ""}
-        disabled={call.isPending}
+        disabled={disabled || call.isPending}
         onBlur={() => setAsking(false)}
         onClick={act}
       >

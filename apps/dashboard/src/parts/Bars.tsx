@@ -1,3 +1,4 @@
+import { type PointerEvent, useState } from "react"
 import { exact } from "./Time.tsx"
 
 export interface Bar {
@@ -9,20 +10,67 @@ export interface Bar {
 const width = 1_000
 const height = 140
 
-/** Counts over time, stacked. Each bar's numbers are its title, and the whole is described for readers who do not see it. */
-export const Bars = ({ bars, label }: { readonly bars: ReadonlyArray<Bar>; readonly label: string }) => {
+/** The bars between two places of a drag, as their numbers. */
+interface Dragged {
+  readonly from: number
+  readonly to: number
+}
+
+/**
+ * Counts over time, stacked. Each bar's numbers are its title, and the whole is described for readers who do not see it. With
+ * `choose`, bars are chosen by a click or a drag; the same can be done in fields, which the page shows.
+ */
+export const Bars = ({
+  bars,
+  choose,
+  label
+}: {
+  readonly bars: ReadonlyArray<Bar>
+  readonly label: string
+  /** Told the first and the last bar. */
+  readonly choose?: (first: number, last: number) => void
+}) => {
+  const [dragged, setDragged] = useState<Dragged | null>(null)
   const totals = bars.map(({ parts }) => parts.reduce((sum, { count }) => sum + count, 0))
   const most = Math.max(1, ...totals)
   const step = width / Math.max(1, bars.length)
   const all = totals.reduce((sum, count) => sum + count, 0)
+  const barAt = ({ clientX, currentTarget }: PointerEvent<SVGSVGElement>): number => {
+    const { left, width: wide } = currentTarget.getBoundingClientRect()
+    return Math.min(bars.length - 1, Math.max(0, Math.floor(((clientX - left) / wide) * bars.length)))
+  }
+  const first = dragged === null ? 0 : Math.min(dragged.from, dragged.to)
+  const last = dragged === null ? 0 : Math.max(dragged.from, dragged.to)
+  const drag =
+    choose === undefined
+      ? {}
+      : {
+          onPointerDown: (event: PointerEvent<SVGSVGElement>) => {
+            event.currentTarget.setPointerCapture(event.pointerId)
+            setDragged({ from: barAt(event), to: barAt(event) })
+          },
+          onPointerMove: (event: PointerEvent<SVGSVGElement>) => {
+            const to = barAt(event)
+            setDragged((now) => (now === null || now.to === to ? now : { ...now, to }))
+          },
+          onPointerUp: () => {
+            if (dragged !== null && bars.length > 0) choose(first, last)
+            setDragged(null)
+          },
+          onPointerCancel: () => setDragged(null)
+        }
   return (
     <svg
-      className="chart"
+      className={choose === undefined ? "chart" : "chart low"}
       viewBox={`0 0 ${width} ${height}`}
       preserveAspectRatio="none"
       role="img"
       aria-label={`${label}: ${all} in all, at most ${most} in one interval`}
+      {...drag}
     >
+      {dragged === null ? null : (
+        <rect className="chosen" x={first * step} y={0} width={(last - first + 1) * step} height={height} />
+      )}
       {bars.map(({ at, parts }, index) => {
         let top = height
         return (

@@ -15,11 +15,13 @@ export const searchOf = (given: Record<string, unknown>): Search =>
 export const useFilters = () => {
   const search = useSearch({ strict: false }) as Search
   const navigate = useNavigate()
-  const set = (name: string, value: string) => {
-    const { [name]: _, ...others } = search
-    void navigate({ to: ".", search: value === "" ? others : { ...others, [name]: value }, replace: true })
+  /** Several filters at once; an empty text removes one. */
+  const change = (values: Search) => {
+    const next = Object.fromEntries(Object.entries({ ...search, ...values }).filter(([, value]) => value !== ""))
+    void navigate({ to: ".", search: next, replace: true })
   }
-  return { search, set }
+  const set = (name: string, value: string) => change({ [name]: value })
+  return { search, set, change }
 }
 
 /** One filter of a list: its values, of which none or one is chosen. */
@@ -57,21 +59,60 @@ const ranges = [
 
 export const defaultRange = "now-24h"
 
+/** The time range of the URL, as the API takes it. */
+export const rangeOf = ({ from = defaultRange, to }: Search) => ({ from, ...(to === undefined ? {} : { to }) })
+
+/** A time of the URL as a field for local times has it; empty: it is none that the field can show. */
+const localOf = (text: string | undefined): string => {
+  const ms = Date.parse(text ?? "")
+  if (Number.isNaN(ms)) return ""
+  return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+const isoOf = (local: string): string => (local === "" ? "" : new Date(local).toISOString())
+
 /** The time range that a page shows; other pages keep it, because it is in the URL. */
 export const Range = () => {
-  const { search, set } = useFilters()
+  const { change, search } = useFilters()
+  const { from = defaultRange, to } = search
+  const isOwn = to !== undefined || ranges.every(([value]) => value !== from)
+  const begin = () => {
+    const hour = 3_600_000
+    change({ from: new Date(Date.now() - hour).toISOString(), to: new Date().toISOString() })
+  }
   return (
-    <select
-      aria-label="Time range"
-      value={search["from"] ?? defaultRange}
-      onChange={({ target }) => set("from", target.value)}
-    >
-      {ranges.map(([value, text]) => (
-        <option key={value} value={value}>
-          {text}
-        </option>
-      ))}
-    </select>
+    <>
+      <select
+        aria-label="Time range"
+        value={isOwn ? "own" : from}
+        onChange={({ target }) => (target.value === "own" ? begin() : change({ from: target.value, to: "" }))}
+      >
+        {ranges.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+        <option value="own">From … to …</option>
+      </select>
+      {isOwn ? (
+        <>
+          <input
+            type="datetime-local"
+            aria-label="From"
+            className="when"
+            value={localOf(from)}
+            onChange={({ target }) => change({ from: isoOf(target.value) })}
+          />
+          <input
+            type="datetime-local"
+            aria-label="To"
+            className="when"
+            value={localOf(to)}
+            onChange={({ target }) => change({ to: isoOf(target.value) })}
+          />
+        </>
+      ) : null}
+    </>
   )
 }
 

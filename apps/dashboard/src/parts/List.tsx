@@ -16,7 +16,17 @@ export interface Column<Model> {
   /** A length of CSS grid: `120px`, `1fr`. */
   readonly width: string
   readonly cell: (row: Model) => ReactNode
+  /** Shown only to readers who want it. */
+  readonly isExtra?: boolean
 }
+
+/** What a column that grows needs at least, and the gap between columns (px). */
+const leastWidth = 130
+const gap = 12
+
+/** Narrower than this, a list scrolls: no column is squeezed until it is empty. */
+const leastOf = (widths: ReadonlyArray<string>): number =>
+  widths.reduce((sum, width) => sum + gap + (width.endsWith("px") ? Number.parseInt(width) : leastWidth), gap)
 
 const rowHeight = 36
 /** Rows that are read before the reader has scrolled to them. */
@@ -91,7 +101,11 @@ export const List = <Model extends { readonly id: string }>({
   if (query.isPending) return <Loading />
   if (query.isError && rows.length === 0) return <Failure error={query.error} retry={query.refetch} />
   if (rows.length === 0) return <Empty>{empty}</Empty>
-  const widths = { "--columns": columns.map(({ width }) => width).join(" ") } as Record<string, string>
+  const given = columns.map(({ width }) => width)
+  const widths = {
+    "--columns": given.map((width) => (width.endsWith("px") ? width : `minmax(${leastWidth}px, ${width})`)).join(" "),
+    "--least": `${leastOf(given)}px`
+  } as Record<string, string>
   return (
     <div className="list" ref={frame} style={widths} role="region" aria-label={label} tabIndex={0}>
       <div className="head">
@@ -121,6 +135,10 @@ export const List = <Model extends { readonly id: string }>({
   )
 }
 
-/** Whether a key is meant for a field. */
-export const isTyping = ({ target }: KeyboardEvent): boolean =>
-  target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+/** Whether a key, or what is pasted, is meant for a field; an editor's field is inside its shadow root. */
+export const isTyping = (event: Event): boolean => {
+  const [target] = event.composedPath()
+  return (
+    target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  )
+}

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import { useSession } from "../session.ts"
 
-type Kind = "sources" | "destinations" | "connections" | "workflows"
+type Kind = "sources" | "destinations" | "connections" | "transformations" | "workflows"
 
 /** The names of a team's resources, read once for all rows that show them. */
 const useNames = (kind: Kind): ReadonlyMap<string, string> | undefined => {

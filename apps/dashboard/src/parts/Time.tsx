@@ -44,6 +44,7 @@ export const Time = ({ at, precise = false }: { readonly at: string | null; read
 /** Milliseconds in words: `340 ms`, `2.1 s`, `3 min`. */
 export const lengthOf = (ms: number | null | undefined): string => {
   if (ms === null || ms === undefined) return "–"
+  if (ms > 0 && ms < 1) return "<1 ms"
   if (ms < 1_000) return `${Math.round(ms)} ms`
   if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`
   return ms < 3_600_000 ? `${Math.round(ms / 60_000)} min` : `${(ms / 3_600_000).toFixed(1)} h`

@@ -265,6 +265,17 @@ export const eventSeries = {
 
 const summaryAlias = values("Alias of id")
 
+/** The ids whose last minutes are requested, of several kinds of resources. */
+export const rates = {
+  ...team,
+  id: values(
+    "The ids of sources, connections and destinations. Required, under one of its names",
+    Schema.String,
+    ids.source
+  ),
+  ids: summaryAlias
+}
+
 /** The ids whose last 24 hours are requested; every name is accepted. */
 export const summaryOf = <Name extends "source" | "destination" | "transformation" | "connection" | "workflow">(
   name: Name

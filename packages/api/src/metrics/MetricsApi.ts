@@ -4,6 +4,7 @@ import {
   DestinationMetrics,
   EventSeries,
   MetricsList,
+  RateList,
   RequestSeries,
   SourceMetrics,
   TransformationMetrics,
@@ -95,6 +96,19 @@ export class MetricsApi extends HttpApiGroup.make("metrics")
         summary: "Summarize connections",
         description: summary,
         answer: Examples.connections
+      })
+    ),
+    HttpApiEndpoint.get("rates", "/metrics/rates", {
+      query: Parameters.rates,
+      success: RateList
+    }).annotateMerge(
+      operation({
+        id: "getRates",
+        permission: reading,
+        summary: "Count what went through resources in the last minutes",
+        description:
+          "Returns a row for each id of a source, a connection or a destination, in the given order, about the current minute and the four before it: divide a count by the seconds between date_range.start and date_range.end. An unknown id, and a measure that a kind of resource does not have, has zeros.",
+        answer: Examples.rates
       })
     ),
     HttpApiEndpoint.get("workflows", "/metrics/workflows", {

@@ -99,3 +99,18 @@ export const workflows = one({
   bins: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 1],
   avg_duration_ms: 900
 })
+
+export const rates = {
+  date_range: { start: "2026-01-01T00:00:00.000Z", end: "2026-01-01T00:04:30.000Z" },
+  count: 1,
+  models: [
+    {
+      id: ids.connection,
+      requests_count: 0,
+      events_count: 540,
+      successful_count: 530,
+      failed_count: 10,
+      attempts_count: 0
+    }
+  ]
+}

@@ -77,6 +77,12 @@ export const layer = HttpApiBuilder.group(
       .handle("destinations", summary(SummaryReads.destinations))
       .handle("transformations", summary(SummaryReads.transformations))
       .handle("connections", summary(SummaryReads.connections))
+      .handle("rates", ({ query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          return yield* reporting(SummaryReads.rates(team, yield* idsOf(query)))
+        })
+      )
       .handle("workflows", summary(SummaryReads.workflows))
   })
 )

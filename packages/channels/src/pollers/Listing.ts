@@ -34,6 +34,15 @@ const maxKept = 2_000
 const markOf = (id: string): string => hash("sha256", id, "base64url").slice(0, 16)
 
 /**
+ * Whether a list contained an item when it was read up to this cursor. A notification may repeat the whole list, as hubs of feeds
+ * do: what the first poll found is old there, too. Cursors of other pollers contain no items.
+ */
+export const listedBefore = (cursor: unknown): ((id: string) => boolean) => {
+  const marks = new Set(listOf(cursor, "seen"))
+  return (id) => marks.size > 0 && marks.has(markOf(id))
+}
+
+/**
  * `list` reads the list; "unchanged": the provider says that it is as before. `isSorted`: the list is known to be newest first. Then what
  * was not seen but is behind everything known is older: it has moved up because something else was removed.
  */

@@ -128,8 +128,10 @@ export class FakeWebSub {
   }
 
   message({ resource, secret }: FakeSubscription, change: Change): Partial<FakeCallback> {
-    const body = this.feedText(change.target, [change])
-    const key = this.#service.faults.signature === "right" ? secret : "another"
+    const { faults } = this.#service
+    const all = faults.sendsWholeFeeds ? this.#service.of("entry.added", change.target) : [change]
+    const body = this.feedText(change.target, all.slice(0, all.indexOf(change) + 1).toReversed())
+    const key = faults.signature === "right" ? secret : "another"
     return {
       headers: {
         "content-type": change.target.endsWith(".json") ? "application/feed+json" : "application/xml",

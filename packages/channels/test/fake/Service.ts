@@ -69,6 +69,8 @@ export interface Faults {
   life: number | null
   /** Cursors of before are not known any more. */
   forgetsCursors: boolean
+  /** A hub sends the feed as it is then, and not only the new entry. */
+  sendsWholeFeeds: boolean
 }
 
 export interface FakeOptions {
@@ -143,7 +145,8 @@ export class Service {
     signature: "right",
     notifications: "send",
     life: null,
-    forgetsCursors: false
+    forgetsCursors: false,
+    sendsWholeFeeds: false
   }
   /** How the subscriptions' callbacks answered, in order. */
   readonly answers: Array<{ readonly callback: FakeCallback; readonly answer: CallbackAnswer }> = []

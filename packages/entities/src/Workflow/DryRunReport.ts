@@ -9,6 +9,7 @@ import { runOf, StepReports } from "@tidegate/workflows/RunReport"
 import type { Facts } from "@tidegate/workflows/Run"
 import type { StepAnswer } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
+import { itemMode, modeHeader, type SourceTrigger } from "@tidegate/storage/channels/SourceTrigger"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import type { DryRunOutcome } from "./DryRun.ts"
 
@@ -26,6 +27,7 @@ export interface DryRunResult extends DryRunOutcome {
   readonly facts: Facts
   /** Whether its request was received by a source; otherwise it was written for the test. */
   readonly received: boolean
+  readonly trigger: SourceTrigger
   /** `stored`: the workflow is a stored one. `asStored`: its graph is the stored one, too. */
   readonly stored: boolean
   readonly asStored: boolean
@@ -42,7 +44,20 @@ const noAnswers: ReadonlyMap<number, StepAnswer | null> = new Map()
 const notCaptured = noPreview("not_captured")
 
 export const reportOf = Effect.fnUntraced(function* (
-  { about, facts, label, only, received, run, simulated, state, transitions, workflow, ...result }: DryRunResult,
+  {
+    about,
+    facts,
+    label,
+    only,
+    received,
+    run,
+    simulated,
+    state,
+    transitions,
+    trigger,
+    workflow,
+    ...result
+  }: DryRunResult,
   { live, previews }: { readonly live: boolean; readonly previews: boolean }
 ): Effect.fn.Return<WorkflowTest> {
   const { edges, plan, steps, warnings } = workflow
@@ -117,11 +132,15 @@ export const reportOf = Effect.fnUntraced(function* (
       source: {
         id: run.source_id,
         name: run.source_name,
-        provider_key: null,
-        definition_key: null,
-        trigger_name: "Webhook"
+        provider_key: trigger.provider_key,
+        definition_key: trigger.definition_key,
+        trigger_name: trigger.name
       },
-      delivery_mode: received ? "webhook" : "manual",
+      delivery_mode: !received
+        ? "manual"
+        : trigger.provider_key === null
+          ? "webhook"
+          : itemMode(facts.trigger.headers[modeHeader]),
       method: run.method,
       path: shownOf()("path", run.path) as string,
       content_type: typeof contentType === "string" ? contentType : null,

@@ -20,6 +20,7 @@ import type { Workflow } from "@tidegate/workflows/Workflow"
 import { factsOf, secretTextsOf } from "./RunRecord.ts"
 import { StepLinks } from "./StepLinks.ts"
 import { conduct } from "./DryRun.ts"
+import { triggerOfSource } from "@tidegate/storage/channels/SourceTrigger"
 import { type DryRunResult, reportOf } from "./DryRunReport.ts"
 
 /** Tests of workflows: which workflow is run, and with which request. Nothing is stored. */
@@ -228,6 +229,7 @@ export const tryWorkflow = (
       const template = compileLabel(run_label)
       const texts = yield* inSlices(secretTextsOf(facts, queuedRun(workflow), links))
       const label = template === null ? null : yield* inSlices(labelling(template, facts, texts))
+      const { trigger } = yield* query(triggerOfSource(team_id, run.source_id))
       const asStored = stored && input.draft !== true && (input.steps ?? input.edges ?? null) === null
       const result: DryRunResult = {
         ...tried,
@@ -239,6 +241,7 @@ export const tryWorkflow = (
         label,
         facts,
         received,
+        trigger,
         stored,
         asStored
       }

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type OutgoingHttpHeaders, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import type { Server as TlsServer } from "node:tls"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { Arriving, FramedMessage } from "./FramedMessage.ts"
@@ -25,6 +26,8 @@ export interface WireOptions {
   readonly capacity?: Capacity
   /** Proxies whose connections are not counted as one client's. Default: none. */
   readonly proxies?: TrustedProxies
+  /** Does the handshakes of the connections with its certificate, and does not listen itself. Default: the server does not use TLS. */
+  readonly tls?: TlsServer | null
 }
 
 const nobody = new TrustedProxies([])
@@ -72,7 +75,7 @@ export interface IngressRoute {
  */
 export const wireServer = (
   ingress: IngressRoute | null,
-  { capacity = usual, proxies = nobody }: WireOptions = {}
+  { capacity = usual, proxies = nobody, tls = null }: WireOptions = {}
 ): Server => {
   const isIngress = (path: string): boolean =>
     ingress !== null && ingress.prefixes.some((prefix) => path.startsWith(prefix))
@@ -112,22 +115,34 @@ export const wireServer = (
   server.maxHeadersCount = maxHeaders + 1
   server.on("clientError", onClientError)
 
-  server.on("connection", (socket) => {
-    if (openInAll >= capacity.connections) return void socket.destroy()
+  /** Whether one more connection may be open. One in its handshake is counted too. */
+  const take = (socket: Socket): boolean => {
+    if (openInAll >= capacity.connections) {
+      socket.destroy()
+      return false
+    }
     openInAll++
     socket.once("close", () => openInAll--)
     // Clients behind a trusted proxy are counted by their requests.
-    if (proxies.trusts(socket.remoteAddress)) return
+    if (proxies.trusts(socket.remoteAddress)) return true
     const client = clientOf(socket.remoteAddress ?? "")
     const open = (connections.get(client) ?? 0) + 1
-    if (open > capacity.connections / 2) return refuseOnWire(socket, tooManyConnections)
+    if (open > capacity.connections / 2) {
+      if (tls === null) refuseOnWire(socket, tooManyConnections)
+      // Before the handshake there are no words that the client could read.
+      else socket.destroy()
+      return false
+    }
     connections.set(client, open)
     socket.once("close", () => {
       const left = connections.get(client)! - 1
       if (left === 0) connections.delete(client)
       else connections.set(client, left)
     })
-  })
+    return true
+  }
+  if (tls === null) server.on("connection", take)
+  else tls.on("secureConnection", (socket) => void emit("connection", socket))
 
   const sweep = setInterval(() => arriving.sweep(performance.now()), sweepEveryMs).unref()
   server.once("close", () => clearInterval(sweep))
@@ -160,6 +175,13 @@ export const wireServer = (
   const emit = server.emit.bind(server)
   server.emit = (event: string, ...args: ReadonlyArray<unknown>): boolean => {
     switch (event) {
+      case "connection":
+        if (tls === null) break
+        if (!take(args[0] as Socket)) return true
+        // A client that leaves during its handshake would otherwise keep its place until the handshake's deadline.
+        ;(args[0] as Socket).allowHalfOpen = false
+        tls.emit("connection", args[0])
+        return true
       case "request":
       case "checkContinue":
       case "checkExpectation": {

@@ -20,6 +20,9 @@ type Graph = Pick<WorkflowFields, "steps" | "edges">
 interface Reference {
   readonly step_id: string
   readonly id: string
+  readonly field: "resource_id" | "action.provider_account_id"
+  /** Of an account: the provider whose account it has to be; null: it is no account. */
+  readonly provider_key: unknown
 }
 
 const member = (of: unknown, name: string): unknown =>
@@ -30,10 +33,20 @@ const member = (of: unknown, name: string): unknown =>
 /** The resources that steps name, even in a graph with faults. The check of the graph reports unknown kinds of ids. */
 const referencesOf = (steps: ReadonlyArray<unknown>): ReadonlyArray<Reference> =>
   steps.slice(0, limits.steps).flatMap((step) => {
-    const [step_id, id] = [member(step, "id"), member(step, "resource_id")]
-    return typeof step_id === "string" && typeof id === "string" && /^(?:des|trs|act|flt)_/.test(id)
-      ? [{ step_id: step_id.slice(0, 96), id: id.slice(0, 96) }]
-      : []
+    const step_id = member(step, "id")
+    if (typeof step_id !== "string") return []
+    const [action, resource] = [member(step, "action"), member(step, "resource_id")]
+    const account = member(action, "provider_account_id")
+    const found: Array<Reference> = []
+    const add = (id: string, rest: Pick<Reference, "field" | "provider_key">): void =>
+      void found.push({ step_id: step_id.slice(0, 96), id: id.slice(0, 96), ...rest })
+    if (typeof resource === "string" && /^(?:des|trs|act|flt)_/.test(resource)) {
+      add(resource, { field: "resource_id", provider_key: null })
+    }
+    if (typeof account === "string") {
+      add(account, { field: "action.provider_account_id", provider_key: member(action, "provider_key") })
+    }
+    return found
   })
 
 /** The ids of the resources that steps name. */
@@ -58,8 +71,8 @@ const invalidGraph = (issues: ReadonlyArray<Issue>): GatewayError => {
   })
 }
 
-const about = <Code extends string>(code: Code, { id, step_id }: Reference, what: string) => {
-  return { code, step_id, edge_id: null, field: "resource_id", message: `${id} ${what}` }
+const about = <Code extends string>(code: Code, { field, id, step_id }: Reference, what: string) => {
+  return { code, step_id, edge_id: null, field, message: `${id} ${what}` }
 }
 
 interface Circumstances {
@@ -83,8 +96,10 @@ const check = Effect.fnUntraced(function* <E>(
   const catalog = yield* catalogFor(steps, saved, conditions)
   const result = yield* inSlices(judging(steps, edges, isStored ? { ...catalog, isStored } : catalog))
   const found = yield* facts.resources(namedIds(steps))
+  const isThere = ({ id, provider_key }: Reference): boolean =>
+    found.has(id) && (provider_key === null || found.get(id)?.provider_key === provider_key)
   const missing = references
-    .filter(({ id }) => !found.has(id))
+    .filter((reference) => !isThere(reference))
     .map((reference) => about("RESOURCE_NOT_FOUND", reference, "was not found"))
   if (Result.isFailure(result)) return yield* invalidGraph([...result.failure, ...missing])
   const compiled = result.success

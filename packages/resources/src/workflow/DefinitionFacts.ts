@@ -6,10 +6,10 @@ import type { Edge, Step } from "@tidegate/workflows/Definition"
 
 /** Reads what a check needs to know beyond the definition. An id that the team does not have is absent from a map. */
 export interface DefinitionFacts<E> {
-  /** Whether these resources are enabled. */
+  /** Whether these resources are enabled. Of a provider account also its provider; a revoked one is not enabled. */
   readonly resources: (
     ids: ReadonlyArray<string>
-  ) => Effect.Effect<ReadonlyMap<string, { readonly enabled: boolean }>, E>
+  ) => Effect.Effect<ReadonlyMap<string, { readonly enabled: boolean; readonly provider_key?: string }>, E>
   /** The current contents of these saved actions. */
   readonly savedActions: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, SavedContent>, E>
   /** The current conditions of these stored filters. */

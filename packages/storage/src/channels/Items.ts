@@ -12,6 +12,7 @@ import { Rows } from "../journal/Rows.ts"
 import { withPartitions } from "../retention/Partitions.ts"
 import type { Secrets } from "../secrets/Secrets.ts"
 import { query } from "../Transaction.ts"
+import { modeHeader } from "./SourceTrigger.ts"
 
 /*
  * The items of provider sources. An item is stored as soon as the gateway knows it: by the poll that moves the cursor on, or
@@ -120,7 +121,7 @@ export const deliverItems = Effect.fnUntraced(function* (
               headers: {
                 "content-type": "application/json",
                 "x-gateway-channel-id": item.subscription_id ?? source_id,
-                "x-gateway-delivery-mode": item.mode
+                [modeHeader]: item.mode
               },
               body: Buffer.from(item.body, "utf8")
             },

@@ -2,6 +2,7 @@ import { Effect, Schema } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { Notification, Subscription } from "@tidegate/channels/Adapter"
 import type { Counts } from "@tidegate/channels/machine/Facts"
+import { listedBefore } from "@tidegate/channels/pollers/Listing"
 import { dayMs, forgottenAfterMs, minuteMs } from "@tidegate/channels/machine/Times"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import * as Columns from "../journal/Columns.ts"
@@ -96,6 +97,8 @@ export interface Arrived {
 export type Stored = { readonly isDue: boolean } | "ended"
 
 interface State {
+  /** Of the channel's polls; null: the notification has no items, or no poll has been made. */
+  readonly cursor: unknown
   readonly state: string
   readonly verified_at: Date | null
   readonly last_notification_at: Date | null
@@ -120,7 +123,8 @@ const storing = Effect.fnUntraced(function* (
   const isRefused = notification.kind === "rejected" || (notification.kind === "handshake" && !notification.accepted)
   // A refused message changes nothing of the channel, so it does not wait for the channel's actor.
   const [row] = yield* sql<State>`
-    select u.state, u.verified_at, u.last_notification_at, u.last_message_number
+    select u.state, u.verified_at, u.last_notification_at, u.last_message_number,
+      ${notification.kind === "items" ? sql`c.state -> 'cursor'` : sql`null`} as cursor
     from channels c join channel_subscriptions u on u.source_id = c.source_id
     where c.source_id = ${source_id} and u.id = ${id}
     for update of ${sql.literal(isRefused ? "u" : "c, u")}`
@@ -223,7 +227,11 @@ const verified = Effect.fnUntraced(function* (to: To, { expiresAt = null, within
 const withItems = Effect.fnUntraced(function* (to: To, pair_key: string, { items, occurredAt }: Of<"items">) {
   const { id, source_id, team_id } = to.called
   const of = { team_id, source_id, pair_key, subscription_id: id, mode: "instant", now: to.now } as const
-  const added = yield* storeItems(of, items)
+  const isOld = listedBefore(to.cursor)
+  const added = yield* storeItems(
+    of,
+    items.filter((item) => !isOld(item.id))
+  )
   const isRepeated = items.length > 0 && added === 0
   yield* genuine(to, { messageNumber: null, occurredAt, isDirty: false, isRepeated })
 })

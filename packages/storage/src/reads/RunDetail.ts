@@ -18,7 +18,7 @@ import { charactersOf, noPreview, previewOf, previewsIn } from "@tidegate/workfl
 import { detailOf, type PreviewsOf, runOf, StepReports } from "@tidegate/workflows/RunReport"
 import type { StepAnswer } from "@tidegate/workflows/StepKind"
 import { shownGraph } from "@tidegate/workflows/StepCredentials"
-import { sourceTrigger, triggerKeys } from "../channels/SourceTrigger.ts"
+import { itemMode, modeHeader, triggerOfSource } from "../channels/SourceTrigger.ts"
 import type { HotSql } from "../Database.ts"
 import { isOwnInput } from "../workflows/RunInputs.ts"
 import { namedResources } from "../workflows/RunResources.ts"
@@ -85,10 +85,8 @@ interface RequestRow {
 }
 
 /** How an item of a provider has arrived; its request has a header that says so. */
-const itemMode = (request: RequestRow | undefined) =>
-  request !== undefined && headerOf(readHeaders(request.headers), "x-gateway-delivery-mode") === "instant"
-    ? "instant"
-    : "polling"
+const modeOf = (request: RequestRow | undefined) =>
+  itemMode(request === undefined ? null : headerOf(readHeaders(request.headers), modeHeader))
 
 /** The input of a run that has its own, as a request is read. */
 const ownInput = Effect.fnUntraced(function* (team: string, runId: string, withPreview: boolean) {
@@ -114,15 +112,10 @@ const triggerOf = Effect.fnUntraced(function* (
   { created_at, request_id, source_id, team_id, trigger = null }: RunRow,
   withPreview: boolean
 ): Effect.fn.Return<RunTrigger, SqlError.SqlError, SqlClient.SqlClient> {
-  const sql = yield* SqlClient.SqlClient
   const read = isOwnInput(request_id) ? ownInput : ofRequest
   const { data, request } = yield* read(team_id, request_id, withPreview)
-  const [source] = yield* sql<{ name: string; provider_key: string | null; definition_key: string | null }>`
-    select s.name, ${sql.literal(triggerKeys)} from sources s where s.id = ${source_id} and s.team_id = ${team_id}`
-  const { definition_key, name, provider_key } = sourceTrigger(
-    source?.provider_key ?? null,
-    source?.definition_key ?? null
-  )
+  const { source, trigger: ofSource } = yield* triggerOfSource(team_id, source_id)
+  const { definition_key, name, provider_key } = ofSource
   // Retention leaves the record without its payload.
   const kept = request === undefined || request.method === "" ? undefined : request
   return {
@@ -130,7 +123,7 @@ const triggerOf = Effect.fnUntraced(function* (
     request_id,
     source: {
       id: source_id,
-      name: source?.name ?? null,
+      name: source,
       provider_key,
       definition_key,
       trigger_name: trigger === null ? name : triggerNames[trigger]
@@ -142,7 +135,7 @@ const triggerOf = Effect.fnUntraced(function* (
           ? "replay"
           : provider_key === null
             ? "webhook"
-            : itemMode(kept),
+            : modeOf(kept),
     method: kept?.method ?? null,
     path: kept === undefined ? null : (shownOf()("path", kept.path) as string),
     content_type: kept === undefined ? null : headerOf(readHeaders(kept.headers), "content-type"),

@@ -3,6 +3,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import type {
   ConnectionMetrics,
   DestinationMetrics,
+  RateList,
   SourceMetrics,
   TransformationMetrics,
   WorkflowMetrics
@@ -158,4 +159,44 @@ export const workflows = Effect.fnUntraced(function* (
       avg_duration_ms: ended === 0 ? null : Math.round(total(of(id)("run_ms")) / ended)
     }
   })
+})
+
+const minuteMs = 60_000
+/** Whole minutes that rates count, besides the current one. */
+const wholeMinutes = 4
+const rateMeasures = ["accepted", "rejected", "created", "successful", "failed", "attempt_successful", "attempt_failed"]
+
+/**
+ * What went through sources, connections and destinations in the current minute and the four before it. One read for all of them,
+ * of counts alone: a page that shows all of a team's connections asks for it every few seconds.
+ */
+export const rates = Effect.fnUntraced(function* (
+  team: string,
+  ids: ReadonlyArray<string>
+): Effect.fn.Return<RateList, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const now = yield* Clock.currentTimeMillis
+  const start = new Date((Math.floor(now / minuteMs) - wholeMinutes) * minuteMs)
+  const rows = yield* sql<{ key_id: string; measure: string; count: number }>`
+    select key_id, measure, sum(count)::float8 as count from counted
+    where key_id = any(${Columns.text([...new Set(ids)])}) and team_id = ${team}
+      and measure in (${sql.literal(rateMeasures.map((name) => `'${name}'`).join(", "))})
+      and minute >= ${start} and minute <= ${new Date(now)}
+    group by key_id, measure`
+  const counts = new Map(rows.map(({ count, key_id, measure }) => [`${key_id} ${measure}`, count]))
+  return {
+    date_range: { start: start.toISOString(), end: new Date(now).toISOString() },
+    count: ids.length,
+    models: ids.map((id) => {
+      const of = (...measures: ReadonlyArray<string>) => total(measures.map((name) => counts.get(`${id} ${name}`) ?? 0))
+      return {
+        id,
+        requests_count: of("accepted", "rejected"),
+        events_count: of("created"),
+        successful_count: of("successful"),
+        failed_count: of("failed"),
+        attempts_count: of("attempt_successful", "attempt_failed")
+      }
+    })
+  }
 })

@@ -21,6 +21,7 @@ const named = {
 interface Found {
   readonly id: string
   readonly enabled: boolean
+  readonly provider_key?: string
 }
 
 /**
@@ -52,6 +53,18 @@ export const holdNamed = (
   ids: ReadonlyArray<string>
 ): Effect.Effect<void, SqlError.SqlError> => Effect.asVoid(lookUpIn(sql, prefix, team_id, ids, true))
 
+/** The provider accounts among these ids. Nothing holds them: they may be revoked at any time, and calls fail then. */
+const accountsAmong = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  team_id: string,
+  ids: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<Found>, SqlError.SqlError> {
+  const wanted = ids.filter((id) => id.startsWith(prefixes.providerAccount))
+  if (wanted.length === 0) return []
+  return yield* sql<Found>`select id, provider_key, disabled_at is null as enabled from provider_accounts
+    where id = any(${wanted}) and team_id = ${team_id}`
+})
+
 /** Which of these ids exist, and whether they are enabled. */
 export const lookUp = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -62,7 +75,8 @@ export const lookUp = Effect.fnUntraced(function* (
   const destinations = yield* lookUpIn(sql, prefixes.destination, team_id, ids, false)
   const transformations = yield* lookUpIn(sql, prefixes.transformation, team_id, ids, false)
   const actions = yield* lookUpIn(sql, prefixes.action, team_id, ids, false)
-  return new Map([...filters, ...destinations, ...transformations, ...actions].map((row) => [row.id, row]))
+  const accounts = yield* accountsAmong(sql, team_id, ids)
+  return new Map([...filters, ...destinations, ...transformations, ...actions, ...accounts].map((row) => [row.id, row]))
 })
 
 /** The number of earlier versions that are checked. */

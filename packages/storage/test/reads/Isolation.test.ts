@@ -287,6 +287,8 @@ const cases: Readonly<Record<string, Case>> = {
     MetricsReads.events(mine, events(ids), series(["count", "delivered_count", "ignored_count"])),
   "MetricsReads.requests": (ids) => MetricsReads.requests(mine, requests(ids), series(["count"])),
   "SummaryReads.sources": (ids) => told(SummaryReads.sources(mine, [(ids ?? idsOf(mine)).source])),
+  "SummaryReads.rates": (ids) =>
+    told(Effect.map(SummaryReads.rates(mine, [(ids ?? idsOf(mine)).source]), ({ models }) => models)),
   "SummaryReads.destinations": (ids) => told(SummaryReads.destinations(mine, [(ids ?? idsOf(mine)).destination])),
   "SummaryReads.connections": (ids) => told(SummaryReads.connections(mine, [(ids ?? idsOf(mine)).connection])),
   "SummaryReads.transformations": (ids) =>

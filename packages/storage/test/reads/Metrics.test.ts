@@ -1,5 +1,5 @@
 import { describe, expect, it as plainIt, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { granularities, type Granularity, eventMeasures, requestMeasures } from "@tidegate/model/Metrics"
 import type { EventStatus } from "@tidegate/model/Event"
@@ -474,6 +474,36 @@ layer(world, { excludeTestServices: true })("Counts and series", (it) => {
           })
         )
       }
+    })
+  )
+
+  it.effect("Rates count the current minute and the four before it, for ids of several kinds in one answer", () =>
+    Effect.gen(function* () {
+      // Not the time at which the suite was loaded, which is minutes ago on a busy machine.
+      const now = yield* Clock.currentTimeMillis
+      const made = make("tm_rates", [
+        { at: now - 1_000, connection: 0, becomes: "successful" },
+        { at: now - 3 * minute, connection: 0, becomes: "failed" },
+        { at: now - 6 * minute, connection: 0, becomes: "successful" },
+        { at: now - 1_000, connection: 0, becomes: "rejected" }
+      ])
+      yield* makeTeam(made.team)
+      yield* store(made)
+      const { connections, destinations, sources } = endsOf(made.team)
+      const asked = [sources[0], connections[0].id, destinations[0], "src_none"]
+      const { count, date_range, models } = yield* SummaryReads.rates(made.team, asked)
+      const nothing = { requests_count: 0, events_count: 0, successful_count: 0, failed_count: 0, attempts_count: 0 }
+      const events = { events_count: 2, successful_count: 1, failed_count: 1 }
+      expect(models).toMatchObject([
+        { id: sources[0], ...events, requests_count: 3, attempts_count: 0 },
+        { id: connections[0].id, ...events, requests_count: 0 },
+        { id: destinations[0], ...events, requests_count: 0 },
+        { id: "src_none", ...nothing }
+      ])
+      expect(count).toBe(4)
+      expect(Date.parse(date_range.start) % minute).toBe(0)
+      expect(Date.parse(date_range.end) - Date.parse(date_range.start)).toBeGreaterThanOrEqual(4 * minute)
+      expect((yield* SummaryReads.rates("tm_others", asked)).models).toMatchObject(asked.map(() => nothing))
     })
   )
 

@@ -1,7 +1,7 @@
 import { Clock, Effect, Result } from "effect"
 import type * as Calls from "@tidegate/actions/Call"
-import { type Credentials, type Inputs, noCredentials } from "@tidegate/actions/Provider"
-import { type ActionName, callOf, sentToOf } from "@tidegate/actions/Providers"
+import type { Credentials, Inputs } from "@tidegate/actions/Provider"
+import { type ActionName, callOf, inlineCredentials, sentToOf } from "@tidegate/actions/Providers"
 import type { Answer, Verdict } from "@tidegate/connectors/Connector"
 import { loadAction } from "@tidegate/storage/workflows/Actions"
 import type { Database } from "@tidegate/storage/Database"
@@ -108,7 +108,7 @@ export const makeActionStep = Effect.gen(function* () {
     }
     const { credentials, isPaced, name, savedWith } =
       resource_id === null
-        ? { name: action!, credentials: noCredentials, savedWith: null, isPaced: false }
+        ? { name: action!, credentials: inlineCredentials(action!), savedWith: null, isPaced: false }
         : yield* saved(run.team_id, resource_id)
     const inputs = effect.inputs.values
     if (savedWith !== null && !staysWithin(name, savedWith, inputs)) return yield* Effect.fail(elsewhere)

@@ -1,23 +1,14 @@
 import { Link } from "@tanstack/react-router"
-import type { Row } from "../gateway.ts"
-import { Name } from "../parts/Named.tsx"
-import { Panel } from "../parts/Panel.tsx"
-import { toneOf, wordsOf } from "../parts/Status.tsx"
-import { lengthOf } from "../parts/Time.tsx"
+import type { Row } from "../../gateway.ts"
+import { Name } from "../../parts/Named.tsx"
+import { Panel } from "../../parts/Panel.tsx"
+import { toneOf, wordsOf } from "../../parts/Status.tsx"
+import { lengthOf } from "../../parts/Time.tsx"
+import { causes } from "./Causes.ts"
+import { TraceChart } from "./TraceChart.tsx"
 
 type Trace = Row<"Trace">
 type Item = Row<"TimelineItem">
-
-/** Why a connection did not route the request, as a sentence. */
-const causes: Readonly<Record<string, string>> = {
-  FILTERED: "the connection's filter did not match",
-  TRANSFORMATION_FAILED: "the transformation failed",
-  DEDUPLICATED: "an earlier request had the same key",
-  HANDSHAKE: "it was a handshake of the sender, which the gateway answered",
-  DISABLED: "the connection is disabled",
-  CLI_DISCONNECTED: "no command line was connected",
-  PROCESS_ENDED: "handling it ended the process three times"
-}
 
 const linkOf = ({ event_id, kind, workflow_id, workflow_run_id }: Item): string | null => {
   if ((kind === "event" || kind === "attempt") && event_id !== undefined) return `/events/${event_id}`
@@ -32,6 +23,7 @@ export const Timeline = ({ trace }: { readonly trace: Trace }) => {
   const causeOf = new Map(trace.ignored_events.map(({ cause, id }) => [id, cause]))
   return (
     <Panel title="Trace">
+      <TraceChart trace={trace} />
       <ol className="timeline">
         {trace.timeline.map((item) => {
           const { at, ignored_event_id, kind, label, status } = item

@@ -1,0 +1,54 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query"
+import { messageOf } from "../gateway.ts"
+import { type Bar, Bars } from "./Bars.tsx"
+import { useFilters } from "./Filters.tsx"
+
+/** Bars over time, and the end of the last one. */
+export interface Counted {
+  readonly bars: ReadonlyArray<Bar>
+  readonly end: string
+}
+
+/** A list that is live counts again this often (ms); counting costs more than reading the newest rows. */
+const liveMs = 10_000
+
+const short = (at: string): string =>
+  new Date(at).toLocaleString(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" })
+
+/** How many rows of a list there are over its time range. A click or a drag makes the bars the range of the list. */
+export const Histogram = ({
+  isLive,
+  keys,
+  label,
+  read
+}: {
+  readonly label: string
+  readonly keys: ReadonlyArray<unknown>
+  readonly isLive: boolean
+  readonly read: () => Promise<Counted>
+}) => {
+  const { change } = useFilters()
+  const { data, error } = useQuery({
+    queryKey: ["histogram", ...keys],
+    queryFn: read,
+    refetchInterval: isLive ? liveMs : false,
+    placeholderData: keepPreviousData,
+    retry: false
+  })
+  if (error !== null) return <p className="muted">The counts could not be read: {messageOf(error)}</p>
+  if (data === undefined) return <div className="histogram" />
+  const { bars, end } = data
+  return (
+    <div className="histogram">
+      <Bars
+        label={label}
+        bars={bars}
+        choose={(first, last) => change({ from: bars[first]!.at, to: bars[last + 1]?.at ?? end })}
+      />
+      <div className="ends muted">
+        <span>{bars[0] === undefined ? "" : short(bars[0].at)}</span>
+        <span>{short(end)}</span>
+      </div>
+    </div>
+  )
+}

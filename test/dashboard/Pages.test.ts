@@ -1,57 +1,7 @@
-import { AxeBuilder } from "@axe-core/playwright"
-import { existsSync } from "node:fs"
-import { type Browser, chromium, type Page } from "playwright-core"
-import { afterAll, beforeAll, describe, expect } from "vitest"
-import { buildDashboard } from "../support/Dashboard.ts"
-import { it as gatewayIt } from "../support/it.ts"
-import { patience } from "../support/Waiting.ts"
+import { describe, expect } from "vitest"
+import { firstRow, hasBrowser, heading, hostile, it as pageIt, open, usable } from "../support/DashboardPage.ts"
 
-/*
- * Every page in a real browser, against a real gateway with real traffic. A machine without Chromium skips the suite, and says so.
- */
-
-const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
-  existsSync(path)
-)
-if (executablePath === undefined) console.log("No Chromium on this machine: the dashboard's pages are not opened.")
-
-let browser: Browser
-
-beforeAll(async () => {
-  if (executablePath === undefined) return
-  await buildDashboard()
-  browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] })
-}, patience)
-
-afterAll(() => browser?.close())
-
-const hostile = `<img src=x onerror="document.title='run'"><script>document.title='run'</script>`
-
-const it = gatewayIt
-  /** A page of a new browser, signed in with the team's key. What goes wrong in it fails the test. */
-  .extend("page", async ({ gateway }, { onCleanup }) => {
-    const context = await browser.newContext({
-      viewport: { width: 1280, height: 800 },
-      baseURL: `${gateway.origin}/dashboard/`
-    })
-    context.setDefaultTimeout(patience)
-    const page = await context.newPage()
-    const faults: Array<string> = []
-    onCleanup(async () => {
-      await context.close()
-      expect(faults).toEqual([])
-    })
-    page.on("pageerror", (error) => faults.push(error.message))
-    page.on("console", (message) => {
-      if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
-        faults.push(message.text())
-    })
-    await page.goto("./")
-    await page.getByLabel("API key").fill(gateway.key)
-    await page.getByRole("button", { name: "Sign in" }).click()
-    await page.getByRole("heading", { name: "Overview" }).waitFor()
-    return page
-  })
+const it = pageIt
   /** A source with a hostile name, a destination that works and one that does not, a workflow, and requests that went through all. */
   .extend("traffic", { scope: "file" }, async ({ gateway, startTarget }) => {
     const target = await startTarget(
@@ -88,15 +38,6 @@ const it = gatewayIt
     return { source, good, bad, connection, transformation, workflow, target, last }
   })
 
-/** What axe finds. The rules on colors alone for a second look at the same pages in other colors. */
-const violations = async (page: Page, onlyColors = false): Promise<ReadonlyArray<string>> => {
-  const axe = new AxeBuilder({ page })
-  const found = await (
-    onlyColors ? axe.withRules(["color-contrast"]) : axe.withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"])
-  ).analyze()
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
-}
-
 const lists = [
   "Requests",
   "Events",
@@ -120,16 +61,13 @@ const addRule = async (page: Page, title: string) => {
 }
 const firstRow = (page: Page) => page.locator(".list .row").first()
 
-describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
+describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
   it.for(["light", "dark"] as const)(
     "Every page can be used by everybody in the %s theme, on a wide or a narrow screen",
     async (theme, { page, traffic }) => {
-      await page.emulateMedia({ colorScheme: theme })
-      await page.setViewportSize(theme === "dark" ? { width: 375, height: 720 } : { width: 1280, height: 800 })
       const paths = [
         "",
         "map",
-        "team",
         "sources/new",
         "destinations/new",
         "connections/new",
@@ -139,18 +77,10 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
         `transformations/${traffic.transformation.id}`,
         `workflows/${traffic.workflow.id}/edit`
       ]
-      for (const path of [
+      await usable(page, theme, [
         ...paths,
         ...lists.map((name) => name.toLowerCase().replace("workflow runs", "runs").replace(" ", "-"))
-      ]) {
-        await page.goto(`./${path}`)
-        await page.getByRole("heading", { level: 1 }).waitFor()
-        // A page may have several parts that load.
-        await expect.poll(() => page.getByText("Loading…").count(), { timeout: patience }).toBe(0)
-        expect([path, await violations(page, theme === "dark")]).toEqual([path, []])
-        const isWider = await page.evaluate("document.documentElement.scrollWidth > innerWidth")
-        expect([path, isWider]).toEqual([path, false])
-      }
+      ])
     }
   )
 
@@ -580,22 +510,6 @@ describe.skipIf(executablePath === undefined)("Pages of the dashboard", () => {
     const answer = await fetch(traffic.source.url, { method: "POST", body: "{}" })
     const { request_id } = (await answer.json()) as { request_id: string }
     await page.getByText(request_id).waitFor()
-  })
-
-  it("A share is ended on the team's page, and what a key may not do is not offered", async ({
-    gateway,
-    page,
-    traffic
-  }) => {
-    const { id } = await gateway.api("POST", `/requests/${traffic.last}/share`, { title: gateway.name("share") })
-    await open(page, "Team")
-    await page.getByText("Only an owner who is signed in can see project keys.").waitFor()
-    const shares = page.getByRole("table", { name: "Shares" })
-    await shares.getByRole("button", { name: "Revoke" }).click()
-    await shares.getByRole("button", { name: "End this share?" }).click()
-    await shares.getByRole("button").waitFor({ state: "detached" })
-    const { models } = await gateway.api("GET", "/shares?status=revoked")
-    expect(models.map((one: { id: string }) => one.id)).toEqual([id])
   })
 
   it("Signing out ends the session", async ({ page }) => {

@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query"
-import { Link, Outlet, useNavigate } from "@tanstack/react-router"
+import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router"
 import { type FormEvent, lazy, Suspense, useCallback, useEffect, useRef, useState } from "react"
 import { endSession, folder } from "./gateway.ts"
 import { groups } from "./menu.ts"
+import { forgetBins } from "./pages/bins.ts"
 import { isKnownId, placeOf } from "./pages/paths.ts"
 import { isTyping } from "./parts/List.tsx"
 import { useSession } from "./session.ts"
@@ -127,6 +128,7 @@ const Teams = () => {
 }
 
 const signOut = async (isUser: boolean) => {
+  forgetBins()
   await endSession(isUser)
   location.assign(folder)
 }
@@ -134,6 +136,12 @@ const signOut = async (isUser: boolean) => {
 /** What is around every page. */
 export const Shell = () => {
   const { me } = useSession()
+  const pages = useRef<HTMLElement>(null)
+  const { pathname } = useLocation()
+  // On a narrow screen the pages are one row: the current one is made visible.
+  useEffect(() => {
+    pages.current?.querySelector('[aria-current="page"]')?.scrollIntoView({ block: "nearest", inline: "nearest" })
+  }, [pathname])
   return (
     <div className="shell">
       <a className="skip" href="#page">
@@ -154,7 +162,7 @@ export const Shell = () => {
           </button>
         </div>
       </div>
-      <nav className="nav" aria-label="Pages">
+      <nav className="nav" aria-label="Pages" ref={pages}>
         {groups.map(({ pages, title }) => (
           <div key={title}>
             <h2>{title}</h2>

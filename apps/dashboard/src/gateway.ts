@@ -1,4 +1,4 @@
-import { Client, type components, TidegateError } from "@tidegate/client/source"
+import { Client, type components, type Json, streamRequests, TidegateError } from "@tidegate/client/source"
 
 /** The rows of the API, by their names in its document. */
 export type Row<Name extends keyof components["schemas"]> = components["schemas"][Name]
@@ -6,6 +6,13 @@ export type Row<Name extends keyof components["schemas"]> = components["schemas"
 /** The folder of the dashboard's page, and the gateway's own, which is above it. */
 export const folder = new URL(document.baseURI)
 const origin = new URL("..", folder).href.replace(/\/$/, "")
+
+/** The page of a share, for people who are not signed in, and the token in such a page's path. */
+export const pageOfShare = (token: string): string => new URL(`shared/${token}`, folder).href
+export const tokenOfShare = (): string | null => {
+  const place = `${folder.pathname}shared/`
+  return location.pathname.startsWith(place) ? location.pathname.slice(place.length) : null
+}
 
 /** The gateway accepts the session's cookie only with this header, which a page of another site cannot send. */
 const own = { "x-tidegate-dashboard": "1" }
@@ -18,6 +25,41 @@ const send = (request: Request): Promise<Response> => {
 /** Calls the gateway as the signed-in caller, for a team: by default the caller's own. */
 export const gateway = (team?: string): Client =>
   new Client({ baseUrl: origin, fetch: send, retries: 1, timeoutMs: 20_000, ...(team === undefined ? {} : { team }) })
+
+/** A number that JavaScript does not hold exactly, as it was written. */
+const { rawJSON } = JSON as { readonly rawJSON?: (this: void, text: string) => unknown }
+
+/** JSON whose numbers keep all their digits when they are written again. A browser that is too old for that rounds them. */
+export const exactJson: Json = {
+  parse: (text) =>
+    rawJSON === undefined
+      ? JSON.parse(text)
+      : JSON.parse(text, ((_name: string, value: unknown, { source }: { readonly source?: string }) =>
+          typeof value === "number" && source !== undefined && JSON.stringify(value) !== source
+            ? rawJSON(source)
+            : value) as (name: string, value: unknown) => unknown),
+  stringify: JSON.stringify
+}
+
+/**
+ * The same for answers that contain what strangers sent: numbers keep their digits. Such a number is no JavaScript number, so it is
+ * only shown by `JSON.stringify`.
+ */
+export const exactGateway = (team?: string): Client =>
+  new Client({
+    baseUrl: origin,
+    fetch: send,
+    retries: 1,
+    timeoutMs: 20_000,
+    json: exactJson,
+    ...(team === undefined ? {} : { team })
+  })
+
+/** Passes the requests of a public bin on as they arrive, until `signal` ends it. */
+export const streamBin = (
+  bin: { readonly id: string; readonly token: string },
+  handlers: Pick<Parameters<typeof streamRequests>[0], "onChange" | "onRequest" | "onSkipped" | "signal">
+): Promise<void> => streamRequests({ baseUrl: origin, key: bin.token, sourceId: bin.id, json: exactJson, ...handlers })
 
 /** The bytes of a path below `/v1`, as they are stored. */
 export const bytesOf = async (path: string, team: string): Promise<Uint8Array<ArrayBuffer>> => {
@@ -59,3 +101,5 @@ export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : "The gateway could not be reached."
 
 export const isSignedOut = (error: unknown): boolean => error instanceof TidegateError && error.status === 401
+
+export const isForbidden = (error: unknown): boolean => error instanceof TidegateError && error.status === 403

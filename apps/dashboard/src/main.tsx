@@ -1,8 +1,8 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import { RouterProvider } from "@tanstack/react-router"
-import { StrictMode, useMemo, useState } from "react"
+import { lazy, StrictMode, Suspense, useMemo, useState } from "react"
 import { createRoot } from "react-dom/client"
-import { isSignedOut } from "./gateway.ts"
+import { endSession, folder, isSignedOut, tokenOfShare } from "./gateway.ts"
 import { SignIn } from "./pages/SignIn.tsx"
 import { Failure, Loading } from "./parts/States.tsx"
 import { router } from "./router.tsx"
@@ -13,6 +13,14 @@ const queries = new QueryClient({
     queries: { staleTime: 2_000, retry: 1, refetchOnWindowFocus: true, refetchIntervalInBackground: false }
   }
 })
+
+// Loaded when it is opened.
+const Shared = lazy(async () => ({ default: (await import("./pages/Shared.tsx")).Shared }))
+
+const signOut = async () => {
+  await endSession(false)
+  location.assign(folder)
+}
 
 /** The pages for a signed-in caller; otherwise the sign-in. */
 const App = () => {
@@ -38,7 +46,17 @@ const App = () => {
   )
   if (me.isPending) return <Loading />
   if (me.isError && isSignedOut(me.error)) return <SignIn />
-  if (session === null) return <Failure error={me.error} retry={me.refetch} />
+  if (session === null) {
+    return (
+      <main className="alone">
+        <h1>Tidegate</h1>
+        <Failure error={me.error} retry={me.refetch} />
+        <button type="button" onClick={() => void signOut()}>
+          Sign out
+        </button>
+      </main>
+    )
+  }
   return (
     <SessionContext value={session}>
       <RouterProvider router={router} />
@@ -46,10 +64,18 @@ const App = () => {
   )
 }
 
+const shared = tokenOfShare()
+
 createRoot(document.getElementById("root")!).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
-      <App />
+      {shared === null ? (
+        <App />
+      ) : (
+        <Suspense fallback={<Loading />}>
+          <Shared token={shared} />
+        </Suspense>
+      )}
     </QueryClientProvider>
   </StrictMode>
 )

@@ -20,10 +20,22 @@ export const groups: ReadonlyArray<{ readonly title: string; readonly pages: Rea
       ["/connections", "Connections"],
       ["/destinations", "Destinations"],
       ["/transformations", "Transformations"],
-      ["/workflows", "Workflows"]
+      ["/workflows", "Workflows"],
+      ["/filters", "Filters"],
+      ["/fixtures", "Fixtures"]
     ]
   },
-  { title: "Operate", pages: [["/team", "Team"]] }
+  {
+    title: "Operate",
+    pages: [
+      ["/channels", "Channels"],
+      ["/alerts", "Alerts"],
+      ["/accounts", "Provider accounts"],
+      ["/bins", "Bins"],
+      ["/shares", "Shares"],
+      ["/team", "Team"]
+    ]
+  }
 ]
 
 export const made: ReadonlyArray<Entry> = [
@@ -31,5 +43,7 @@ export const made: ReadonlyArray<Entry> = [
   ["/destinations/new", "New destination"],
   ["/connections/new", "New connection"],
   ["/transformations/new", "New transformation"],
-  ["/workflows/new", "New workflow"]
+  ["/workflows/new", "New workflow"],
+  ["/filters/new", "New filter"],
+  ["/accounts/new", "New provider account"]
 ]

@@ -7,7 +7,6 @@ import { NewWorkflow } from "./pages/NewWorkflow.tsx"
 import { Overview } from "./pages/Overview.tsx"
 import { Request, Requests } from "./pages/Requests.tsx"
 import { Connection, Connections, Destination, Destinations, Source, Sources } from "./pages/Resources.tsx"
-import { Team } from "./pages/Team.tsx"
 import { Transformations } from "./pages/transformations/Transformations.tsx"
 import { Run, Runs, Workflow, Workflows } from "./pages/Workflows.tsx"
 import { searchOf } from "./parts/Filters.tsx"
@@ -41,6 +40,7 @@ const pages = [
   ["/runs", Runs],
   ["/bulk-operations", BulkOperations],
   ["/bulk-operations/$id", BulkOperation],
+  ["/bulk-operations/$of/$id", BulkOperation],
   ["/sources/new", NewSource],
   ["/destinations/new", NewDestination],
   ["/connections/new", NewConnection],
@@ -56,9 +56,25 @@ const pages = [
   ["/workflows", Workflows],
   ["/workflows/new", NewWorkflow],
   ["/workflows/$id", Workflow],
-  ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/WorkflowEditor.tsx"), "WorkflowEditor")],
   ["/workflows/$id/runs/$runId", Run],
-  ["/team", Team]
+  // Loaded when they are opened.
+  ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/WorkflowEditor.tsx"), "WorkflowEditor")],
+  ["/filters", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "StoredFilters")],
+  ["/filters/new", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "NewStoredFilter")],
+  ["/filters/$id", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "StoredFilter")],
+  ["/fixtures", lazyRouteComponent(() => import("./pages/Fixtures.tsx"), "Fixtures")],
+  ["/fixtures/$id", lazyRouteComponent(() => import("./pages/Fixtures.tsx"), "Fixture")],
+  ["/accounts", lazyRouteComponent(() => import("./pages/Accounts.tsx"), "Accounts")],
+  ["/accounts/new", lazyRouteComponent(() => import("./pages/Accounts.tsx"), "NewAccount")],
+  ["/accounts/$id", lazyRouteComponent(() => import("./pages/Accounts.tsx"), "Account")],
+  ["/channels", lazyRouteComponent(() => import("./pages/Channels.tsx"), "Channels")],
+  ["/channels/$id", lazyRouteComponent(() => import("./pages/Channels.tsx"), "Channel")],
+  ["/alerts", lazyRouteComponent(() => import("./pages/Alerts.tsx"), "Alerts")],
+  ["/bins", lazyRouteComponent(() => import("./pages/Bins.tsx"), "Bins")],
+  ["/bins/$id", lazyRouteComponent(() => import("./pages/Bins.tsx"), "Bin")],
+  ["/shares", lazyRouteComponent(() => import("./pages/Shares.tsx"), "Shares")],
+  ["/team", lazyRouteComponent(() => import("./pages/Team.tsx"), "Team")],
+  ["/team/keys/$id", lazyRouteComponent(() => import("./pages/Keys.tsx"), "Key")]
 ] as const
 
 const routes = pages.map(([path, component]) => createRoute({ getParentRoute: () => root, path, component }))

@@ -8,6 +8,7 @@ import { Panel } from "../parts/Panel.tsx"
 import { eventBars, requestBars } from "../parts/Series.ts"
 import { Failure, Loading } from "../parts/States.tsx"
 import { useSession } from "../session.ts"
+import { OpenAlerts } from "./OpenAlerts.tsx"
 
 const sum = <Point,>(points: ReadonlyArray<Point>, of: (point: Point) => number | undefined): number =>
   points.reduce((all, point) => all + (of(point) ?? 0), 0)
@@ -112,6 +113,7 @@ export const Overview = () => {
         <h1>Overview</h1>
         <Range />
       </header>
+      <OpenAlerts />
       <div className="figures">
         <Figure
           label="Requests accepted"

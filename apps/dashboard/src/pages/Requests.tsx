@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
+import { lazy, Suspense, useState } from "react"
 import { bytesOf, type Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
 import { Body, Headers } from "../parts/Body.tsx"
@@ -20,6 +21,9 @@ import { Executions } from "./trace/Executions.tsx"
 import { Timeline } from "./trace/Timeline.tsx"
 
 type Request = Row<"Request">
+
+// Loaded when it is opened.
+const KeepRequest = lazy(async () => ({ default: (await import("./KeepRequest.tsx")).KeepRequest }))
 
 const allColumns: ReadonlyArray<Column<Request>> = [
   { title: "Status", width: "96px", cell: ({ status }) => <Status of={status} /> },
@@ -101,6 +105,7 @@ export const Requests = () => {
 export const Request = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()
+  const [keeping, setKeeping] = useState<"share" | "fixture" | null>(null)
   const trace = useQuery({
     queryKey: ["request", team, id, "trace"],
     queryFn: () => client.get("/requests/{id}/trace", { params: { path: { id } } })
@@ -122,6 +127,12 @@ export const Request = () => {
         <span className="mono">{id}</span>
         <Copy text={id} label="Copy the id" />
         <div className="actions">
+          <button type="button" aria-expanded={keeping === "share"} onClick={() => setKeeping("share")}>
+            Share…
+          </button>
+          <button type="button" aria-expanded={keeping === "fixture"} onClick={() => setKeeping("fixture")}>
+            Keep as fixture…
+          </button>
           <Action
             run={() => client.post("/requests/{id}/retry", { params: { path: { id } }, body: {} })}
             asks="Replay it on all connections?"
@@ -131,6 +142,11 @@ export const Request = () => {
           </Action>
         </div>
       </header>
+      {keeping === null ? null : (
+        <Suspense fallback={<Loading />}>
+          <KeepRequest key={`${keeping} ${id}`} id={id} as={keeping} />
+        </Suspense>
+      )}
       {no_event_reason === null ? null : <div className="notice">{no_event_reason.message}</div>}
       <Timeline trace={trace.data} />
       <Executions of={trace.data.transformations} />

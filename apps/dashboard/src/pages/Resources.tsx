@@ -211,7 +211,9 @@ export const Source = () => {
   const source = useQuery({ queryKey: ["source", team, id], queryFn: () => client.get("/sources/{id}", path) })
   if (source.isPending) return <Loading />
   if (source.isError) return <Failure error={source.error} retry={source.refetch} />
-  const { config, created_at, description, type, url } = source.data
+  const { config, created_at, delivery_mode, description, type, url } = source.data
+  // The items of a provider source come by its channel: its URL accepts nothing.
+  const isPosted = delivery_mode === undefined
   return (
     <>
       <Head
@@ -225,11 +227,21 @@ export const Source = () => {
           of={[
             [
               "URL",
-              <span key="url">
-                <code>{url}</code> <Copy text={url} />
-              </span>
+              isPosted ? (
+                <span key="url">
+                  <code>{url}</code> <Copy text={url} />
+                </span>
+              ) : undefined
             ],
             ["Type", type],
+            [
+              "Channel",
+              isPosted ? undefined : (
+                <Link key="channel" to={`/channels/${id}`}>
+                  Show how its items arrive
+                </Link>
+              )
+            ],
             ["Description", description ?? undefined],
             ["Id", <code key="id">{id}</code>],
             ["Created", <Time key="created" at={created_at} precise />],
@@ -241,7 +253,9 @@ export const Source = () => {
             ],
             [
               "Try it",
-              <code key="try">{`curl -d '{"hello":"world"}' -H 'content-type: application/json' ${url}`}</code>
+              isPosted ? (
+                <code key="try">{`curl -d '{"hello":"world"}' -H 'content-type: application/json' ${url}`}</code>
+              ) : undefined
             ]
           ]}
         />

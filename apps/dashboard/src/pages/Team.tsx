@@ -1,128 +1,96 @@
-import { useQuery } from "@tanstack/react-query"
-import { Link } from "@tanstack/react-router"
-import type { ReactNode } from "react"
+import { useState } from "react"
 import { Action } from "../parts/Action.tsx"
-import { Edit } from "../parts/Edit.tsx"
+import { ChoiceField, Form, TextField, textOf } from "../parts/Form.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
-import { Failure, Loading } from "../parts/States.tsx"
-import { Status } from "../parts/Status.tsx"
+import { Settings } from "../parts/Settings.tsx"
+import { Read, Rows } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
-import { useSession } from "../session.ts"
+import { useRefresh, useRole, useSession } from "../session.ts"
+import { Keys } from "./Keys.tsx"
 
-/** What a panel reads, and what it shows of it: another panel does not wait for it, and does not fail with it. */
-const Read = <Data,>({
-  children,
-  name,
-  read
-}: {
-  readonly name: string
-  readonly read: () => Promise<Data>
-  readonly children: (data: Data) => ReactNode
-}) => {
-  const { team } = useSession()
-  const query = useQuery({ queryKey: ["team", team, name], queryFn: read })
-  if (query.isPending) return <Loading />
-  if (query.isError) return <Failure error={query.error} retry={query.refetch} />
-  return children(query.data)
-}
-
-const Rows = ({
-  children,
-  columns,
-  label
-}: {
-  readonly label: string
-  readonly columns: ReadonlyArray<string>
-  readonly children: ReactNode
-}) => (
-  <table aria-label={label}>
-    <thead>
-      <tr>
-        {columns.map((title) => (
-          <th key={title} scope="col">
-            {title}
-          </th>
-        ))}
-      </tr>
-    </thead>
-    <tbody>{children}</tbody>
-  </table>
-)
-
-const Members = ({ isOwner }: { readonly isOwner: boolean }) => {
+const NewMember = ({ close }: { readonly close: () => void }) => {
   const { client } = useSession()
+  const refresh = useRefresh()
   return (
-    <Panel title="Members">
-      <Read name="members" read={() => client.get("/team/members")}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <p className="muted">The team has no members: only its key can use it.</p>
-          ) : (
-            <Rows label="Members" columns={["Person", "Role", "Added", ""]}>
-              {data.map(({ created_at, email, expected, id, name, role }) => (
-                <tr key={id}>
-                  <td>
-                    <bdi>{name ?? email ?? id}</bdi>
-                    {expected ? <span className="muted"> has not signed in yet</span> : null}
-                  </td>
-                  <td>{role}</td>
-                  <td>
-                    <Time at={created_at} />
-                  </td>
-                  <td>
-                    {isOwner ? (
-                      <Action
-                        asks="Remove this member?"
-                        run={() => client.delete("/team/members/{id}", { params: { path: { id } } })}
-                      >
-                        Remove
-                      </Action>
-                    ) : null}
-                  </td>
-                </tr>
-              ))}
-            </Rows>
-          )
-        }
-      </Read>
-      {isOwner ? null : <p className="muted">Only an owner who is signed in can change members. A key cannot.</p>}
-    </Panel>
+    <Form
+      label="Add the member"
+      send={async (form) => {
+        const role = textOf(form, "role") === "owner" ? "owner" : "member"
+        await client.post("/team/members", { body: { email: textOf(form, "email"), role } })
+        await refresh()
+        close()
+      }}
+    >
+      <TextField
+        name="email"
+        label="E-mail address"
+        type="email"
+        required
+        placeholder="grace@example.com"
+        help="They are let in when they sign in with this address."
+      />
+      <ChoiceField
+        name="role"
+        label="Role"
+        choices={[
+          ["member", "Member: uses everything, but changes neither access nor settings of the team"],
+          ["owner", "Owner: may do everything"]
+        ]}
+      />
+    </Form>
   )
 }
 
-const Keys = ({ isOwner }: { readonly isOwner: boolean }) => {
+const Members = ({ isOwner }: { readonly isOwner: boolean }) => {
   const { client } = useSession()
+  const [isAdding, setAdding] = useState(false)
+  const add = (
+    <button type="button" aria-expanded={isAdding} onClick={() => setAdding(!isAdding)}>
+      New member…
+    </button>
+  )
   return (
-    <Panel title="Project keys">
-      {isOwner ? (
-        <Read name="keys" read={() => client.get("/project-api-keys")}>
+    <Panel title="Members" right={isOwner ? add : undefined}>
+      <div className="stack">
+        {isAdding ? <NewMember close={() => setAdding(false)} /> : null}
+        <Read name="members" read={() => client.get("/team/members")}>
           {({ data }) =>
             data.length === 0 ? (
-              <p className="muted">There is no project key yet.</p>
+              <p className="muted">The team has no members: only its key can use it.</p>
             ) : (
-              <Rows label="Project keys" columns={["Name", "Status", "Key", "Scopes", "Last used", ""]}>
-                {data.map(({ id, last_used_at, masked_key, name, scopes, status }) => (
+              <Rows label="Members" columns={["Person", "Role", "Added", ""]}>
+                {data.map(({ created_at, email, expected, id, name, role }) => (
                   <tr key={id}>
                     <td>
-                      <bdi>{name}</bdi>
+                      <bdi>{name ?? email ?? id}</bdi>
+                      {expected ? <span className="muted"> has not signed in yet</span> : null}
+                    </td>
+                    <td>{role}</td>
+                    <td>
+                      <Time at={created_at} />
                     </td>
                     <td>
-                      <Status of={status} />
-                    </td>
-                    <td className="mono">{masked_key}</td>
-                    <td>{scopes.join(", ")}</td>
-                    <td>
-                      <Time at={last_used_at} />
-                    </td>
-                    <td>
-                      {status === "revoked" ? null : (
-                        <Action
-                          asks="Revoke it for ever?"
-                          run={() => client.delete("/project-api-keys/{id}", { params: { path: { id } } })}
-                        >
-                          Revoke
-                        </Action>
-                      )}
+                      {isOwner ? (
+                        <div className="bar">
+                          <Action
+                            asks={role === "owner" ? "Make a member?" : "Make an owner?"}
+                            run={() =>
+                              client.patch("/team/members/{id}", {
+                                params: { path: { id } },
+                                body: { role: role === "owner" ? "member" : "owner" }
+                              })
+                            }
+                          >
+                            {role === "owner" ? "Make a member" : "Make an owner"}
+                          </Action>
+                          <Action
+                            asks="Remove this member?"
+                            run={() => client.delete("/team/members/{id}", { params: { path: { id } } })}
+                          >
+                            Remove
+                          </Action>
+                        </div>
+                      ) : null}
                     </td>
                   </tr>
                 ))}
@@ -130,85 +98,16 @@ const Keys = ({ isOwner }: { readonly isOwner: boolean }) => {
             )
           }
         </Read>
-      ) : (
-        <p className="muted">Only an owner who is signed in can see project keys. A key cannot.</p>
-      )}
+        {isOwner ? null : <p className="muted">Only an owner who is signed in can change members. A key cannot.</p>}
+      </div>
     </Panel>
   )
 }
 
-const Shares = () => {
-  const { client } = useSession()
-  return (
-    <Panel title="Shares">
-      <Read name="shares" read={() => client.get("/shares", { params: { query: { limit: 100 } } })}>
-        {({ has_more, models }) =>
-          models.length === 0 ? (
-            <p className="muted">No request is shared.</p>
-          ) : (
-            <>
-              <Rows label="Shares" columns={["Request", "Title", "Opened", "Ends", ""]}>
-                {models.map(({ access_count, expires_at, id, request_id, status, title }) => (
-                  <tr key={id}>
-                    <td>
-                      <Link to={`/requests/${request_id}`} className="mono">
-                        {request_id}
-                      </Link>
-                    </td>
-                    <td>
-                      <bdi>{title ?? "–"}</bdi>
-                    </td>
-                    <td>{access_count.toLocaleString()}</td>
-                    <td>{status === "revoked" ? "Revoked" : <Time at={expires_at} />}</td>
-                    <td>
-                      {status === "active" ? (
-                        <Action
-                          asks="End this share?"
-                          run={() =>
-                            client.delete("/requests/{id}/share/{share}", {
-                              params: { path: { id: request_id, share: id } }
-                            })
-                          }
-                        >
-                          Revoke
-                        </Action>
-                      ) : null}
-                    </td>
-                  </tr>
-                ))}
-              </Rows>
-              {has_more ? <p className="muted">The newest 100 are shown.</p> : null}
-            </>
-          )
-        }
-      </Read>
-    </Panel>
-  )
-}
-
-/** Settings that owners change, and that members only see. */
-const Settings = ({
-  mayChange,
-  ...settings
-}: Parameters<typeof Edit>[0] & {
-  readonly mayChange: boolean
-}) =>
-  mayChange ? (
-    <Edit {...settings} />
-  ) : (
-    <Panel title={settings.title}>
-      <Facts of={Object.entries(settings.value).map(([name, value]) => [name, JSON.stringify(value)] as const)} />
-      <p className="muted">Only an owner of the team can change this.</p>
-    </Panel>
-  )
-
-/** The team: who belongs to it, its keys, what it has shared, how long it keeps data, and how it is alerted. */
+/** The team: who belongs to it, its keys, and how long it keeps data. */
 export const Team = () => {
-  const { client, me, team } = useSession()
-  const role = me.memberships.find(({ team_id }) => team_id === team)?.role
-  const isOwner = me.user !== null && role === "owner"
-  // The team's own key may change settings, but neither see nor change who else has access.
-  const mayChange = me.user === null || isOwner
+  const { client } = useSession()
+  const { isSignedInOwner: isOwner } = useRole()
   return (
     <>
       <header>
@@ -227,7 +126,6 @@ export const Team = () => {
               />
             </Panel>
             <Settings
-              mayChange={mayChange}
               title="Retention in days"
               value={{ payload_days: retention.payload_days, record_days: retention.record_days }}
               save={(change) => client.patch("/team", { body: { retention: change } })}
@@ -236,23 +134,7 @@ export const Team = () => {
         )}
       </Read>
       <Members isOwner={isOwner} />
-      <Keys isOwner={isOwner} />
-      <Shares />
-      <Read name="alert settings" read={() => client.get("/sources/channel-settings")}>
-        {({ chat_configured, chat_last_error, updated_at: _updatedAt, ...settings }) => (
-          <>
-            {chat_last_error === null ? null : (
-              <div className="notice bad">The chat refused the last alert: {chat_last_error}</div>
-            )}
-            <Settings
-              mayChange={mayChange}
-              title={chat_configured ? "Alerts (a chat is set)" : "Alerts (no chat is set)"}
-              value={settings}
-              save={(body) => client.patch("/sources/channel-settings", { body })}
-            />
-          </>
-        )}
-      </Read>
+      <Keys />
     </>
   )
 }

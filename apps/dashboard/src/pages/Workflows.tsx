@@ -14,6 +14,7 @@ import { Status } from "../parts/Status.tsx"
 import { edgesOf, nodesOf, titleOf, trigger } from "../parts/StepGraph.ts"
 import { lengthOf, Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
+import { PlanBulk } from "./BulkOperations.tsx"
 
 type Workflow = Row<"Workflow">
 type Run = Row<"WorkflowActivity">
@@ -80,6 +81,16 @@ export const Runs = () => {
           <Range />
           <Choice name="status" label="Status" values={statuses} />
           <Live />
+        </div>
+        <div className="actions">
+          {status === "succeeded" ? null : (
+            <PlanBulk
+              key={status}
+              of="workflow_runs"
+              action={status === "queued" || status === "running" ? "cancel" : "retry"}
+              filter={{ ...query, to: "now" }}
+            />
+          )}
         </div>
       </header>
       <List

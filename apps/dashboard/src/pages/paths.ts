@@ -8,7 +8,10 @@ const pages: Readonly<Record<string, string>> = {
   web: "connections",
   trs: "transformations",
   bch: "bulk-operations",
-  wfl: "workflows"
+  wfl: "workflows",
+  flt: "filters",
+  fix: "fixtures",
+  pac: "accounts"
 }
 
 const isId = (text: string): boolean => /^[a-z]+_\w{1,80}$/.test(text)

@@ -1,5 +1,5 @@
 import { type FormEvent, useState } from "react"
-import { messageOf } from "../gateway.ts"
+import { exactJson, messageOf } from "../gateway.ts"
 import { useRefresh } from "../session.ts"
 import { Panel } from "./Panel.tsx"
 
@@ -17,7 +17,7 @@ const changesOf = (before: Members, after: Members): Members => {
 
 const parsed = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    return exactJson.parse(text)
   } catch (error) {
     throw new Error(`This is not valid JSON: ${messageOf(error)}`, { cause: error })
   }

@@ -32,7 +32,7 @@ const rowHeight = 36
 /** Rows that are read before the reader has scrolled to them. */
 const ahead = 40
 /** A list that is live is read again this often (ms), and not while the page is in the background. */
-const liveMs = 2_000
+export const liveMs = 2_000
 
 /**
  * Rows of the API, read page by page as the reader scrolls; only those that can be seen are drawn. Each row is a link, so that it

@@ -20,7 +20,17 @@ const tones: Readonly<Record<string, "good" | "bad" | "wait" | "">> = {
   enabled: "good",
   active: "good",
   paused: "wait",
-  disabled: "wait"
+  disabled: "wait",
+  expired: "bad",
+  revoked: "",
+  error: "bad",
+  fallback: "wait",
+  expiring: "wait",
+  connecting: "wait",
+  requested: "wait",
+  verifying: "wait",
+  scheduled: "wait",
+  sent: "good"
 }
 
 export const toneOf = (status: string): string => tones[status] ?? ""

@@ -1,0 +1,309 @@
+import { useQuery } from "@tanstack/react-query"
+import { Link, useParams } from "@tanstack/react-router"
+import type { ReactNode } from "react"
+import type { Row } from "../gateway.ts"
+import { Action } from "../parts/Action.tsx"
+import { Choice, useFilters } from "../parts/Filters.tsx"
+import { type Column, List } from "../parts/List.tsx"
+import { Facts, Panel } from "../parts/Panel.tsx"
+import { Failure, Loading } from "../parts/States.tsx"
+import { Status, wordsOf } from "../parts/Status.tsx"
+import { PagedRows, Read, Rows } from "../parts/Table.tsx"
+import { Time } from "../parts/Time.tsx"
+import { useRole, useSession } from "../session.ts"
+
+type Listed = Row<"ChannelSource">
+type Channel = Row<"Channel">
+
+const statuses = ["active", "connecting", "expiring", "error", "fallback"] as const
+
+/** What a channel that does not work needs, by the reason of its status. */
+const needs: Readonly<Record<string, string>> = {
+  account_missing: "It has no account. Name one in the settings of the source.",
+  account_expired: "The provider does not renew the token of its account. Connect the account again.",
+  account_revoked:
+    "Its account was revoked. Connect the account again, or name another one in the settings of the source.",
+  provision_failed: "The provider does not make the subscription. Repair what the error says, then try again.",
+  subscription_expired: "Its subscription has ended. Try again; if it ends once more, look at the error.",
+  renewal_due: "Its subscription ends soon. The gateway renews it; you need to do nothing.",
+  renewal_failed: "Its subscription could not be renewed. The gateway tries again until it ends. Look at the error.",
+  provisioning: "The gateway is making its subscriptions. You need to do nothing.",
+  source_disabled: "Its source is disabled. Enable the source.",
+  no_targets: "The settings of the source select nothing at the provider, so nothing is watched."
+}
+
+const needOf = ({ fallback, status, status_reason }: Channel): string | null => {
+  if (status === "fallback") {
+    return `Polling stands in${fallback.reason === null ? "" : ` (${fallback.reason.replaceAll("_", " ")})`}: items arrive by the schedule. Repair what the error says, then try again.`
+  }
+  return status_reason === null ? null : (needs[status_reason] ?? wordsOf(status_reason))
+}
+
+const columns: ReadonlyArray<Column<Listed>> = [
+  { title: "Status", width: "110px", cell: ({ channel }) => <Status of={channel.status} /> },
+  { title: "Source", width: "1fr", cell: ({ name }) => <bdi>{name}</bdi> },
+  { title: "Provider", width: "110px", cell: ({ provider_key }) => provider_key },
+  { title: "What it needs", width: "2.4fr", cell: ({ channel }) => needOf(channel) ?? "–" },
+  { title: "Last notified", width: "110px", cell: ({ channel }) => <Time at={channel.last_notification_at} /> },
+  { title: "Alerts", width: "60px", cell: ({ channel }) => channel.alerts.length }
+]
+
+export const Channels = () => {
+  const { client, team } = useSession()
+  const { status } = useFilters().search
+  const query = status === undefined ? {} : { status: [status as Channel["status"]] }
+  return (
+    <>
+      <header>
+        <h1>Channels</h1>
+        <div className="filters">
+          <Choice name="status" label="Status" values={statuses} />
+        </div>
+      </header>
+      <List
+        label="Channels"
+        keys={["channels", team, query]}
+        columns={columns}
+        to={({ source_id }) => `/channels/${source_id}`}
+        read={() => client.get("/sources/channels", { params: { query } })}
+        empty={
+          <p>
+            No channel is found. A source of type PROVIDER has one: the provider notifies the gateway by it.{" "}
+            <Link to="/sources/new">Create a source</Link>.
+          </p>
+        }
+      />
+    </>
+  )
+}
+
+const Runs = ({ id }: { readonly id: string }) => {
+  const { client, team } = useSession()
+  return (
+    <PagedRows
+      label="Polls"
+      keys={["source runs", team, id]}
+      isLive
+      columns={["Status", "Why", "New items", "Found", "Scheduled", "Finished", "Error"]}
+      read={(cursor) =>
+        client.get("/sources/{id}/runs", {
+          params: { path: { id }, query: { limit: 20, ...(cursor === null ? {} : { cursor }) } }
+        })
+      }
+      row={({ error_code, finished_at, items_found, items_new, reason, scheduled_at, status }) => [
+        <Status key="status" of={status} />,
+        wordsOf(reason),
+        items_new.toLocaleString(),
+        items_found.toLocaleString(),
+        <Time key="scheduled" at={scheduled_at} />,
+        <Time key="finished" at={finished_at} />,
+        error_code ?? "–"
+      ]}
+      empty={<p>It has not been polled yet.</p>}
+    />
+  )
+}
+
+const mostEvents = 50
+
+const History = ({ id }: { readonly id: string }) => {
+  const { client } = useSession()
+  return (
+    <Read
+      name={`channel events of ${id}`}
+      read={() =>
+        client.get("/sources/{id}/channel-events", { params: { path: { id }, query: { limit: mostEvents } } })
+      }
+    >
+      {({ channels, deliveries, events }) => (
+        <>
+          <Panel title="What happened">
+            {events.length === 0 ? (
+              <p className="muted">Nothing yet.</p>
+            ) : (
+              <Rows label="What happened" columns={["When", "What", "Message", "Error"]}>
+                {events.map(({ created_at, error_code, id, kind, message }) => (
+                  <tr key={id}>
+                    <td>
+                      <Time at={created_at} />
+                    </td>
+                    <td>{wordsOf(kind)}</td>
+                    <td>
+                      <bdi>{message}</bdi>
+                    </td>
+                    <td>{error_code ?? "–"}</td>
+                  </tr>
+                ))}
+              </Rows>
+            )}
+            {events.length < mostEvents ? null : <p className="muted">The newest {mostEvents} are shown.</p>}
+          </Panel>
+          <Panel title="Subscriptions">
+            {channels.length === 0 ? (
+              <p className="muted">It has none.</p>
+            ) : (
+              <Rows label="Subscriptions" columns={["Status", "What is watched", "Last notified", "Renewed", "Ends"]}>
+                {channels.map(({ expires_at, id, last_notification_at, last_renewed_at, state, target }) => (
+                  <tr key={id}>
+                    <td>
+                      <Status of={state} />
+                    </td>
+                    <td>
+                      <bdi className="mono">{target}</bdi>
+                    </td>
+                    <td>
+                      <Time at={last_notification_at} />
+                    </td>
+                    <td>
+                      <Time at={last_renewed_at} />
+                    </td>
+                    <td>
+                      <Time at={expires_at} />
+                    </td>
+                  </tr>
+                ))}
+              </Rows>
+            )}
+          </Panel>
+          {deliveries.length === 0 ? null : (
+            <Panel title="Messages about alerts">
+              <Rows label="Messages about alerts" columns={["Status", "Kind", "Alert", "To", "Created", "Why not"]}>
+                {deliveries.map(
+                  ({ code, created_at, error_code, id, kind, recipient, status, suppressed_reason, transport }) => (
+                    <tr key={id}>
+                      <td>
+                        <Status of={status} />
+                      </td>
+                      <td>{wordsOf(kind)}</td>
+                      <td>{wordsOf(code)}</td>
+                      <td>{transport === "chat" ? "The chat" : <bdi>{recipient}</bdi>}</td>
+                      <td>
+                        <Time at={created_at} />
+                      </td>
+                      <td>{error_code ?? suppressed_reason ?? "–"}</td>
+                    </tr>
+                  )
+                )}
+              </Rows>
+            </Panel>
+          )}
+        </>
+      )}
+    </Read>
+  )
+}
+
+const State = ({ of, source }: { readonly of: Channel; readonly source: ReactNode }) => (
+  <Panel title="Channel">
+    <Facts
+      of={[
+        ["Source", source],
+        [
+          "Account",
+          of.provider_account === null ? undefined : (
+            <span key="account">
+              <Link to={`/accounts/${of.provider_account.id}`} className="mono">
+                {of.provider_account.id}
+              </Link>{" "}
+              <Status of={of.provider_account.state} />
+            </span>
+          )
+        ],
+        ["Subscriptions", `${of.active_subscriptions} of ${of.expected_targets}`],
+        ["Last notified", <Time key="notified" at={of.last_notification_at} />],
+        ["Ends", <Time key="ends" at={of.expires_at} />],
+        ["Next renewal", <Time key="renewal" at={of.next_renewal_at} />],
+        ["Failures in a row", of.fallback.consecutive_failures.toLocaleString()],
+        [
+          "Instant delivery is tried",
+          of.fallback.next_restore_at === null ? undefined : <Time key="restore" at={of.fallback.next_restore_at} />
+        ],
+        ["Last error", of.last_error === null ? undefined : <bdi>{of.last_error}</bdi>]
+      ]}
+    />
+  </Panel>
+)
+
+/** How a provider source gets its items: its channel, its polls, and what happened. */
+export const Channel = () => {
+  const { id = "" } = useParams({ strict: false })
+  const { client, team } = useSession()
+  const { mayOwn } = useRole()
+  const path = { params: { path: { id } } }
+  const source = useQuery({
+    queryKey: ["source", team, id],
+    queryFn: () => client.get("/sources/{id}", path),
+    // While a subscription is made, the page follows it.
+    refetchInterval: ({ state }) => (state.data?.channel?.status === "connecting" ? 2_000 : false)
+  })
+  if (source.isPending) return <Loading />
+  if (source.isError) return <Failure error={source.error} retry={source.refetch} />
+  const { channel, delivery_mode, name } = source.data
+  const link = (
+    <Link key="source" to={`/sources/${id}`}>
+      <bdi>{name}</bdi>
+    </Link>
+  )
+  if (delivery_mode === undefined) {
+    return (
+      <>
+        <header>
+          <h1>Channel</h1>
+        </header>
+        <p className="notice">The source {link} has no channel: senders post to its URL.</p>
+      </>
+    )
+  }
+  const other = delivery_mode === "instant" ? "polling" : "instant"
+  const need = channel === null || channel === undefined ? null : needOf(channel)
+  return (
+    <>
+      <header>
+        <h1>
+          <bdi>{name}</bdi>
+        </h1>
+        {channel === null || channel === undefined ? (
+          <span className="badge">Polling</span>
+        ) : (
+          <Status of={channel.status} />
+        )}
+        {mayOwn ? (
+          <div className="actions">
+            {delivery_mode === "instant" ? (
+              <Action done="Asked" run={() => client.post("/sources/{id}/channel-retry", path)}>
+                Try again
+              </Action>
+            ) : null}
+            <Action done="Asked" run={() => client.post("/sources/{id}/run", path)}>
+              Poll now
+            </Action>
+            <Action
+              asks={other === "polling" ? "Let polling replace it?" : "Let the provider notify?"}
+              run={() => client.patch("/sources/{id}/delivery", { ...path, body: { delivery_mode: other } })}
+            >
+              {other === "polling" ? "Use polling" : "Use instant delivery"}
+            </Action>
+          </div>
+        ) : null}
+      </header>
+      {mayOwn ? null : <p className="muted">Only an owner of the team can try a channel again, poll, or change it.</p>}
+      {need === null ? null : <div className={`notice ${channel?.status === "error" ? "bad" : ""}`}>{need}</div>}
+      {channel?.alerts.map(({ id, message, occurrences }) => (
+        <div key={id} className="notice bad">
+          <bdi>{message}</bdi> ({occurrences === 1 ? "once" : `${occurrences.toLocaleString()} times`})
+        </div>
+      ))}
+      {channel === null || channel === undefined ? (
+        <Panel title="Source">
+          <Facts of={[["Source", link]]} />
+        </Panel>
+      ) : (
+        <State of={channel} source={link} />
+      )}
+      <Panel title="Polls">
+        <Runs id={id} />
+      </Panel>
+      <History id={id} />
+    </>
+  )
+}

@@ -1,0 +1,99 @@
+import { AxeBuilder } from "@axe-core/playwright"
+import { existsSync } from "node:fs"
+import { chromium, type Page } from "playwright-core"
+import { expect } from "vitest"
+import { buildDashboard } from "./Dashboard.ts"
+import { it as gatewayIt } from "./it.ts"
+import { patience } from "./Waiting.ts"
+
+/*
+ * Pages of the dashboard in a real browser, against a real gateway. A machine without Chromium skips the suites, and says so.
+ */
+
+const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
+  existsSync(path)
+)
+export const hasBrowser = executablePath !== undefined
+if (!hasBrowser) console.log("No Chromium on this machine: the dashboard's pages are not opened.")
+
+/** What a stranger sends so that a page runs it. */
+export const hostile = `<img src=x onerror="document.title='run'"><script>document.title='run'</script>`
+
+export const it = gatewayIt
+  .extend("browser", { scope: "file" }, async ({}, { onCleanup }) => {
+    await buildDashboard()
+    const browser = await chromium.launch({ executablePath: executablePath!, args: ["--no-sandbox"] })
+    onCleanup(() => browser.close())
+    return browser
+  })
+  /** Opens an address in a new browser, where nobody is signed in. What goes wrong in it fails the test. */
+  .extend("stranger", ({ browser, gateway }, { onCleanup }) => {
+    const faults: Array<string> = []
+    const closing: Array<() => Promise<void>> = []
+    onCleanup(async () => {
+      for (const close of closing) await close()
+      expect(faults).toEqual([])
+    })
+    return async (address: string): Promise<Page> => {
+      const context = await browser.newContext({
+        viewport: { width: 1280, height: 800 },
+        baseURL: `${gateway.origin}/dashboard/`
+      })
+      closing.push(() => context.close())
+      context.setDefaultTimeout(patience)
+      const page = await context.newPage()
+      page.on("pageerror", (error) => faults.push(error.message))
+      page.on("console", (message) => {
+        if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
+          faults.push(message.text())
+      })
+      await page.goto(address)
+      return page
+    }
+  })
+  /** The same, signed in with a credential. */
+  .extend("signedIn", ({ stranger }) => async (credential: string): Promise<Page> => {
+    const page = await stranger("./")
+    await page.getByLabel("API key").fill(credential)
+    await page.getByRole("button", { name: "Sign in" }).click()
+    await heading(page, "Overview").waitFor()
+    return page
+  })
+  /** A page that is signed in with the team's key. */
+  .extend("page", ({ gateway, signedIn }) => signedIn(gateway.key))
+
+/** What axe finds. The rules on colors alone for a second look at the same pages in other colors. */
+const violations = async (page: Page, onlyColors: boolean): Promise<ReadonlyArray<string>> => {
+  const axe = new AxeBuilder({ page })
+  const found = await (
+    onlyColors ? axe.withRules(["color-contrast"]) : axe.withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"])
+  ).analyze()
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
+}
+
+/** Waits until all parts of a page are loaded. */
+export const settled = (page: Page): Promise<void> =>
+  expect.poll(() => page.getByText("Loading…").count(), { timeout: patience }).toBe(0)
+
+/** Opens each page in a theme: light on a wide screen, dark on a narrow one. Everybody can use it, and nothing of it is cut off. */
+export const usable = async (page: Page, theme: "light" | "dark", paths: ReadonlyArray<string>): Promise<void> => {
+  await page.emulateMedia({ colorScheme: theme })
+  await page.setViewportSize(theme === "dark" ? { width: 375, height: 720 } : { width: 1280, height: 800 })
+  for (const path of paths) {
+    await page.goto(`./${path}`)
+    await page.getByRole("heading", { level: 1 }).waitFor()
+    await settled(page)
+    expect([path, await violations(page, theme === "dark")]).toEqual([path, []])
+    const isWider = await page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    expect([path, isWider]).toEqual([path, false])
+  }
+}
+
+export const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name, exact: true })
+
+export const open = async (page: Page, name: string) => {
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true }).click()
+  await heading(page, name).waitFor()
+}
+
+export const firstRow = (page: Page) => page.locator(".list .row").first()

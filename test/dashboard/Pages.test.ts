@@ -51,6 +51,11 @@ const lists = [
   "Workflows"
 ]
 
+const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name, exact: true })
+const open = async (page: Page, name: string) => {
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true }).click()
+  await heading(page, name).waitFor()
+}
 const addRule = async (page: Page, title: string) => {
   await page.getByLabel("New rule", { exact: true }).selectOption({ label: title })
   await page.getByRole("button", { name: "Add the rule" }).click()

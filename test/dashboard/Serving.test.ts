@@ -59,7 +59,7 @@ describe("Dashboard as it is served", () => {
     const files = [...html.matchAll(/(?:src|href)="(assets\/[^"]+)"/g)].map(([, file]) => file!)
     expect(files).toHaveLength(2)
     let bytes = html.length
-    // With the files that the first one imports. What is loaded when a page is opened is not among them.
+    // With the files that a script imports at once. Those that it imports later are in parentheses.
     for (const file of files) {
       const answer = await call(`/dashboard/${file}`, { headers: { "accept-encoding": "gzip" } })
       expect([answer.status, answer.headers.get("content-encoding")]).toEqual([200, "gzip"])

@@ -45,5 +45,5 @@ export const made: ReadonlyArray<Entry> = [
   ["/transformations/new", "New transformation"],
   ["/workflows/new", "New workflow"],
   ["/filters/new", "New filter"],
-  ["/accounts/new", "Connect an account"]
+  ["/accounts/new", "New provider account"]
 ]

@@ -1,6 +1,15 @@
 import type { Page } from "playwright-core"
 import { describe, expect } from "vitest"
-import { firstRow, hasBrowser, heading, hostile, it as pageIt, open, usable } from "../support/DashboardPage.ts"
+import {
+  firstRow,
+  hasBrowser,
+  heading,
+  hostile,
+  it as pageIt,
+  open,
+  usable,
+  violations
+} from "../support/DashboardPage.ts"
 
 const it = pageIt
   /** A source with a hostile name, a destination that works and one that does not, a workflow, and requests that went through all. */
@@ -100,7 +109,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.getByText("12345678901234567890").waitFor()
     await page.getByText("onerror").first().waitFor()
     await open(page, "Events")
-    await page.getByLabel("Status", { exact: true }).selectOption("SUCCESSFUL")
+    await page.getByRole("combobox", { name: "Status", exact: true }).selectOption("SUCCESSFUL")
     await firstRow(page).click()
     await page.getByText("document.title='run'").first().waitFor()
     expect(await page.title()).toBe("Tidegate")
@@ -117,7 +126,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
       return models.length > 0 ? true : null
     })
     await open(page, "Events")
-    await page.getByLabel("Status", { exact: true }).selectOption("FAILED")
+    await page.getByRole("combobox", { name: "Status", exact: true }).selectOption("FAILED")
     await page.waitForURL(/status=FAILED/)
     await firstRow(page).click()
     await page

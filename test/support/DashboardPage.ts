@@ -63,7 +63,7 @@ export const it = gatewayIt
   .extend("page", ({ gateway, signedIn }) => signedIn(gateway.key))
 
 /** What axe finds. The rules on colors alone for a second look at the same pages in other colors. */
-const violations = async (page: Page, onlyColors: boolean): Promise<ReadonlyArray<string>> => {
+export const violations = async (page: Page, onlyColors = false): Promise<ReadonlyArray<string>> => {
   const axe = new AxeBuilder({ page })
   const found = await (
     onlyColors ? axe.withRules(["color-contrast"]) : axe.withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"])

@@ -60,11 +60,6 @@ const lists = [
   "Workflows"
 ]
 
-const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name, exact: true })
-const open = async (page: Page, name: string) => {
-  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true }).click()
-  await heading(page, name).waitFor()
-}
 const addRule = async (page: Page, title: string) => {
   await page.getByLabel("New rule", { exact: true }).selectOption({ label: title })
   await page.getByRole("button", { name: "Add the rule" }).click()
@@ -493,9 +488,9 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await heading(page, traffic.workflow.name).waitFor()
     const { models } = await gateway.api("GET", `/attempts?limit=1`)
     await page.keyboard.press("Control+k")
-    await field.fill(models[0].id)
+    await field.fill(models[0]!.id)
     await page.keyboard.press("Enter")
-    await page.waitForURL(new RegExp(`events/${models[0].event_id}`))
+    await page.waitForURL(new RegExp(`events/${models[0]!.event_id}`))
     await page.keyboard.press("Control+k")
     await field.fill("nothing has this name")
     await page.getByText("Nothing has this name or id.").waitFor()

@@ -16,6 +16,7 @@ export const useColumns = <Model,>(page: string, all: ReadonlyArray<Column<Model
         <label key={title}>
           <input
             type="checkbox"
+            aria-label={`Column ${title}`}
             checked={shown.includes(title)}
             disabled={shown.length === 1 && shown[0] === title}
             onChange={({ target }) =>

@@ -186,7 +186,7 @@ const faults: ReadonlyArray<readonly [string, Making, RegExp]> = [
   [
     "the embedded database was made by an older PostgreSQL",
     olderData,
-    /^The data in \S+\/home\/postgres\/data was made by PostgreSQL 17, and this version of Tidegate brings PostgreSQL \d+[\d.]*: start the version that made it, or move the data with pg_dump and pg_restore into a new folder \(TIDEGATE_HOME\)$/
+    /^The data in \S+\/home\/postgres\/data was made by PostgreSQL 17, and this version of Tidegate brings PostgreSQL [\d.]*\d: start the version that made it, or move the data with pg_dump and pg_restore into a new folder \(TIDEGATE_HOME\)$/
   ],
   [
     "others are to reach it, but its URL is not given",

@@ -203,7 +203,8 @@ const startOwn = Effect.fnUntraced(function* (
   }
 })
 
-const incompatible = /initialized by PostgreSQL version (\S+), which is not compatible with this version ([\d.]+)/
+const incompatible =
+  /initialized by PostgreSQL version (\S+), which is not compatible with this version (\d+(?:\.\d+)*)/
 const orphaned = /pre-existing shared memory block/
 const passing = /pre-existing shared memory block|lock file .* already exists|could not bind/
 

@@ -75,7 +75,7 @@ export const loadKeys = Effect.fnUntraced(function* (settings: Settings) {
 })
 
 /** The oldest major version that the schema and the statements support. */
-const oldestPostgres = 15
+export const oldestPostgres = 15
 
 /** Checked before the first migration, which would fail at a statement that an older server does not support. */
 export const serverIsNewEnough = Effect.gen(function* () {

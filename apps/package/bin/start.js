@@ -1,4 +1,4 @@
-/** `tidegate start` and `tidegate admin`: run the gateway's programs with the Node that came with this package. */
+/** `tidegate start`, and the operators' commands: run the gateway's programs with the Node that came with this package. */
 import { existsSync } from "node:fs"
 import { createRequire } from "node:module"
 import { homedir } from "node:os"
@@ -42,9 +42,11 @@ if (command === "start" && words.length > 0) {
 const program = fileURLToPath(
   new URL(`../gateway/bundle/${command === "start" ? "main" : "admin"}.mjs`, import.meta.url)
 )
+// `tidegate doctor` is `tidegate admin doctor`.
+const args = command === "start" || command === "admin" ? words : [command, ...words]
 const home = process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache")
 leave(
-  await run(node, [program, ...words], {
+  await run(node, [program, ...args], {
     stdio: "inherit",
     env: {
       ...process.env,

@@ -1,5 +1,5 @@
 import { Clock, Effect } from "effect"
-import { Migrator, type SqlClient, type SqlError } from "effect/sql"
+import { Migrator, SqlClient, type SqlError } from "effect/sql"
 import initial from "./migrations/0001_initial.ts"
 import frontDoors from "./migrations/0002_front_doors.ts"
 import presented from "./migrations/0003_presented.ts"
@@ -52,7 +52,7 @@ import workflowValues from "./migrations/0049_workflow_values.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
-const migrations = Migrator.fromRecord({
+const written = {
   "0001_initial": initial,
   "0002_front_doors": frontDoors,
   "0003_presented": presented,
@@ -102,7 +102,29 @@ const migrations = Migrator.fromRecord({
   "0047_version_settings": versionSettings,
   "0048_workflow_drafts": workflowDrafts,
   "0049_workflow_values": workflowValues
-})
+}
+const migrations = Migrator.fromRecord(written)
+
+/** The last migration of this version, and the last one that the database has; 0: it has none. */
+export interface SchemaVersion {
+  readonly wanted: number
+  readonly present: number
+}
+
+/** Compares the schema with this version's. It only reads. */
+export const schemaVersion: Effect.Effect<SchemaVersion, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(
+  function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [table] = yield* sql<{ there: boolean }>`select to_regclass('migrations') is not null as there`
+    const [row] = table!.there
+      ? yield* sql<{ last: number }>`select max(migration_id)::int4 as last from migrations`
+      : []
+    return {
+      wanted: Math.max(...Object.keys(written).map((name) => Number(name.slice(0, 4)))),
+      present: row?.last ?? 0
+    }
+  }
+)
 
 /**
  * Migrates the database to this version's schema, and creates the partitions of today. Processes that start together take turns.

@@ -27,7 +27,7 @@ const check = [
 ]
 
 /** Commands of `tidegate` that work in an installation itself, not over HTTP. */
-const operators = ["doctor"]
+const operators = ["doctor", "backup", "restore"]
 
 /** What each name runs: programs with their arguments. Lists of programs run one after the other, even if an earlier one fails. */
 const targets = {

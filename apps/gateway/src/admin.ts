@@ -12,6 +12,7 @@ import { createTeam, listMembers, listTeams, putMember, removeMember } from "@ti
 import { sealSettings } from "@tidegate/storage/secrets/SealedSettings"
 import { usesOfPeppers } from "@tidegate/storage/teams/ProjectKeys"
 import { Secrets } from "@tidegate/storage/secrets/Secrets"
+import { backup, restore } from "./backup/Commands.ts"
 import { doctor } from "./doctor/Command.ts"
 import { installation } from "./OwnInstallation.ts"
 import { settings, SettingsError } from "./Settings.ts"
@@ -218,6 +219,8 @@ const admin = Command.make("admin").pipe(
   Command.withDescription("Administers a Tidegate installation, on the machine that has its settings"),
   Command.withSubcommands([
     doctor,
+    backup,
+    restore,
     // Each opens the installation, which fails if the database cannot be used. The doctor says why.
     Command.provide(keys, installation),
     Command.provide(projectKeys, installation),

@@ -3,7 +3,7 @@ import { Effect, type Redacted, type Scope } from "effect"
 import { randomBytes } from "node:crypto"
 import { mkdir, readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { copyFile, filesIn, syncFolders, writeSummed } from "./Checksums.ts"
+import { copyFile, filesIn, forEachFile, syncFolders, writeSummed } from "./Checksums.ts"
 import { EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 import * as Home from "./Home.ts"
 
@@ -101,12 +101,14 @@ export const copyData = Effect.fnUntraced(function* (
   const { first } = yield* ask("select pg_walfile_name(pg_backup_start('tidegate', true)) as first")
   const sums = new Map<string, string>()
   const files = yield* step(() => filesIn(data))
-  for (const path of files) {
-    if (leftOut(path) || path === control) continue
-    // A file may have been removed meanwhile: the log says so again.
-    const sum = yield* step(() => copyFile(join(data, path), join(to, path)))
-    if (sum !== null) sums.set(path, sum)
-  }
+  const wanted = files.filter((path) => !leftOut(path) && path !== control)
+  yield* step(() =>
+    forEachFile(wanted, async (path) => {
+      // A file may have been removed meanwhile: the log says so again.
+      const sum = await copyFile(join(data, path), join(to, path))
+      if (sum !== null) sums.set(path, sum)
+    })
+  )
   sums.set(control, yield* copyControl(data, to))
 
   // Waits for no archive, because there is none. The end of the backup also ends the file of the log that it is in.
@@ -157,7 +159,9 @@ export const restoreData = Effect.fnUntraced(function* (
   const unfinished = `${data}.${randomBytes(4).toString("hex")}.new`
   yield* step(async () => {
     for (const folder of folders) await mkdir(join(unfinished, folder), { recursive: true, mode: 0o700 })
-    for (const path of await filesIn(from)) await copyFile(join(from, path), join(unfinished, path))
+    await forEachFile(await filesIn(from), async (path) => {
+      await copyFile(join(from, path), join(unfinished, path))
+    })
     await syncFolders(unfinished)
     Home.renameDurably(unfinished, data)
   })

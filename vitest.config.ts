@@ -14,7 +14,7 @@ const inPackages = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"]
  */
 const dear = [
   "apps/cli/test/process/**/*.test.ts",
-  "apps/gateway/test/{Admin,Start}.test.ts",
+  "apps/gateway/test/{Admin,Doctor,Start}.test.ts",
   "packages/embedded-postgres/test/**/*.test.ts",
   "benchmarks/test/**/*.test.ts",
   "packages/channels/test/{Machine,Sequences}.test.ts",

@@ -26,11 +26,14 @@ const check = [
   ["node_modules/typescript/bin/tsc", "-p", "apps/dashboard"]
 ]
 
+/** Commands of `tidegate` that work in an installation itself, not over HTTP. */
+const operators = ["doctor", "backup", "restore"]
+
 /** What each name runs: programs with their arguments. Lists of programs run one after the other, even if an earlier one fails. */
 const targets = {
   start: [["apps/dashboard/build.mjs"], ["apps/gateway/src/main.ts", ...rest]],
   admin: [["apps/gateway/src/admin.ts", ...rest]],
-  tidegate: [["apps/cli/src/main.ts", ...rest]],
+  tidegate: [[operators.includes(rest[0]) ? "apps/gateway/src/admin.ts" : "apps/cli/src/main.ts", ...rest]],
   pack: [["apps/package/pack.mjs", ...rest]],
   // Node removes types without checking them, so a suite with type errors can pass: therefore the checks run first. If suites are
   // named, only these run.

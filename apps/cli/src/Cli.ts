@@ -13,7 +13,9 @@ import { Team, Url } from "./Gateway.ts"
 import { Json } from "./Output.ts"
 
 export const tidegate = Command.make("tidegate").pipe(
-  Command.withDescription("Operates a Tidegate gateway from a shell. Exit codes and files are described in cli.md"),
+  Command.withDescription(
+    "Operates a Tidegate gateway from a shell. Exit codes and files are described in cli.md. On the machine of a gateway there are also: start, doctor, backup, restore and admin"
+  ),
   Command.withSubcommands([
     login,
     logout,

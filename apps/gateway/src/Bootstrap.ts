@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto"
+import { existsSync } from "node:fs"
 import { mkdir, open, readFile } from "node:fs/promises"
 import { createServer } from "node:net"
 import { dirname, join } from "node:path"
@@ -11,6 +12,9 @@ import { type Settings, SettingsError } from "./Settings.ts"
 
 /** Path of the demo team's generated API key, readable by the owner only. */
 export const apiKeyFile = (home: string): string => join(home, "api-key")
+
+/** It exists while a backup is being restored there. A gateway that started then would create a new database. */
+export const restoringFile = (home: string): string => join(home, "RESTORING")
 
 /** Folder of the embedded database. */
 export const embeddedHome = ({ home }: Settings): string => join(home, "postgres")
@@ -36,6 +40,11 @@ const makeFolder = async (path: string): Promise<void> => {
 /** Makes the home folder, unless nothing is kept there: then this user need not be able to write anywhere. */
 export const makeHome = Effect.fnUntraced(function* ({ apiKey, databaseUrl, home, secretKeys }: Settings) {
   if (apiKey !== null && databaseUrl !== null && secretKeys !== null) return
+  if (existsSync(restoringFile(home))) {
+    yield* new SettingsError({
+      message: `TIDEGATE_HOME: a backup is being restored to ${home}, or that was interrupted; then empty the folder and restore it again`
+    })
+  }
   yield* Effect.tryPromise({
     try: () => makeFolder(home),
     catch: (error) =>
@@ -76,7 +85,7 @@ export const loadKeys = Effect.fnUntraced(function* (settings: Settings) {
 })
 
 /** The oldest major version that the schema and the statements support. */
-const oldestPostgres = 15
+export const oldestPostgres = 15
 
 /** Checked before the first migration, which would fail at a statement that an older server does not support. */
 export const serverIsNewEnough = Effect.gen(function* () {

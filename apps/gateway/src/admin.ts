@@ -1,13 +1,9 @@
-import { existsSync } from "node:fs"
-import { join } from "node:path"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Console, Effect, Layer, Logger, Redacted } from "effect"
+import { Console, Effect, Logger } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { GatewayError } from "@tidegate/model/GatewayError"
-import * as EmbeddedPostgres from "@tidegate/embedded-postgres/EmbeddedPostgres"
 import { keysFit } from "@tidegate/storage/Agreement"
-import * as Database from "@tidegate/storage/Database"
 import { daysKept } from "@tidegate/storage/teams/KeyAudit"
 import { cutOver, shadowDenials } from "@tidegate/storage/teams/KeyCutover"
 import { renewPepper } from "@tidegate/storage/teams/KeyPeppers"
@@ -16,51 +12,15 @@ import { createTeam, listMembers, listTeams, putMember, removeMember } from "@ti
 import { sealSettings } from "@tidegate/storage/secrets/SealedSettings"
 import { usesOfPeppers } from "@tidegate/storage/teams/ProjectKeys"
 import { Secrets } from "@tidegate/storage/secrets/Secrets"
-import { embeddedHome, loadKeys } from "./Bootstrap.ts"
-import { type Settings, settings, SettingsError } from "./Settings.ts"
+import { backup, restore } from "./backup/Commands.ts"
+import { doctor } from "./doctor/Command.ts"
+import { installation } from "./OwnInstallation.ts"
+import { settings, SettingsError } from "./Settings.ts"
 
 /*
  * `npm run admin`: operations on an installation that the API does not have. It reads the gateway's settings and works in its database. A
  * running gateway is not required, and not disturbed.
  */
-
-/** Small pools, because running gateways use the other connections of the database. */
-const connections = { connections: 2, hotConnections: 1, journalConnections: 1, reportConnections: 1 }
-
-/**
- * Refuses to run if there is no installation. In a wrong folder the command would otherwise create a new one, find it empty, and
- * mislead the operator.
- */
-const isInstalled = Effect.fnUntraced(function* (given: Settings) {
-  const missing = [
-    ...(given.databaseUrl === null ? [join(embeddedHome(given), "data")] : []),
-    ...(given.secretKeys === null ? [join(given.home, "secrets.key")] : [])
-  ].find((path) => !existsSync(path))
-  if (missing === undefined) return
-  yield* new SettingsError({
-    message:
-      `there is no installation here: ${missing} is missing. Run this where the gateway was started, ` +
-      "or with its TIDEGATE_HOME, or its DATABASE_URL and TIDEGATE_SECRET_KEYS"
-  })
-})
-
-/** Printed, because a relative TIDEGATE_HOME easily names the wrong folder. */
-const whereOf = ({ databaseUrl, home }: Settings): string => {
-  if (databaseUrl === null) return home
-  const url = URL.parse(Redacted.value(databaseUrl))
-  return url === null ? "the database of DATABASE_URL" : `the database ${url.host}${url.pathname}`
-}
-
-const installation = Layer.unwrap(
-  Effect.gen(function* () {
-    const given = yield* settings
-    yield* isInstalled(given)
-    yield* Console.error(`admin: works in ${whereOf(given)}`)
-    const url = given.databaseUrl ?? (yield* EmbeddedPostgres.start({ home: embeddedHome(given) })).url
-    const secrets = Secrets.layer({ keys: yield* loadKeys(given) })
-    return Layer.merge(Database.layer({ url, ...connections }), secrets)
-  })
-)
 
 /** The issuer with which members who have not signed in yet will sign in. */
 const issuer = Effect.map(settings, ({ signIn }) => signIn.issuer?.issuer ?? null)
@@ -257,8 +217,16 @@ const members = Command.make("members").pipe(
 
 const admin = Command.make("admin").pipe(
   Command.withDescription("Administers a Tidegate installation, on the machine that has its settings"),
-  Command.withSubcommands([keys, projectKeys, teams, members]),
-  Command.provide(installation)
+  Command.withSubcommands([
+    doctor,
+    backup,
+    restore,
+    // Each opens the installation, which fails if the database cannot be used. The doctor says why.
+    Command.provide(keys, installation),
+    Command.provide(projectKeys, installation),
+    Command.provide(teams, installation),
+    Command.provide(members, installation)
+  ])
 )
 
 NodeRuntime.runMain(

@@ -1,4 +1,4 @@
-/** `tidegate start` and `tidegate admin`: run the gateway's programs with the Node that came with this package. */
+/** `tidegate start`, and the operators' commands: run the gateway's programs with the Node that came with this package. */
 import { existsSync } from "node:fs"
 import { createRequire } from "node:module"
 import { homedir } from "node:os"
@@ -42,6 +42,8 @@ if (command === "start" && words.length > 0) {
 const program = fileURLToPath(
   new URL(`../gateway/bundle/${command === "start" ? "main" : "admin"}.mjs`, import.meta.url)
 )
+// `tidegate doctor` is `tidegate admin doctor`.
+const args = command === "start" || command === "admin" ? words : [command, ...words]
 const home = process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache")
 const env = {
   ...process.env,
@@ -55,5 +57,5 @@ const env = {
 }
 // In an image or a service this process becomes the gateway, which saves its 40 MB. npm needs a process between that ends with it.
 if (process.execve !== undefined && process.env.npm_lifecycle_event === undefined)
-  process.execve(node, [node, program, ...words], env)
-leave(await run(node, [program, ...words], { stdio: "inherit", env }))
+  process.execve(node, [node, program, ...args], env)
+leave(await run(node, [program, ...args], { stdio: "inherit", env }))

@@ -111,8 +111,14 @@ const losingSessions = <Client extends SqlClient.SqlClient>(sql: Client): Client
   })
 }
 
+const usual = { connections: 10, hotConnections: 6, journalConnections: 9, reportConnections: 3 } as const
+const clusterConnections = 4
+
+/** The most connections that a process of the gateway has open. */
+export const connectionsPerProcess = Object.values(usual).reduce((sum, size) => sum + size, clusterConnections)
+
 export const layer = (options: DatabaseOptions): Layer.Layer<PgClient.PgClient | Database, SqlError.SqlError> => {
-  const { connections = 10, hotConnections = 6, journalConnections = 9, reportConnections = 3 } = options
+  const { connections, hotConnections, journalConnections, reportConnections } = { ...usual, ...options }
   const client = (applicationName: string, maxConnections: number, startupParameters: Record<string, string>) =>
     Effect.map(
       PgClient.make({
@@ -146,7 +152,7 @@ export const layerCluster = (url: Redacted.Redacted): Layer.Layer<SqlClient.SqlC
     Layer.provide(
       PgClient.layer({
         url,
-        maxConnections: 4,
+        maxConnections: clusterConnections,
         applicationName: "tidegate-cluster",
         startupParameters: { timezone: "UTC", statement_timeout: "5s" }
       })

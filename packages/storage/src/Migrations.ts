@@ -117,6 +117,27 @@ const oldestStarting = 37
 /** The row of `settings` in which the database says how old a version may be. */
 export const oldestStartingName = "oldest_starting_migration"
 
+/** The last migration of this version, and the last one that the database has; 0: it has none. */
+export interface SchemaVersion {
+  readonly wanted: number
+  readonly present: number
+}
+
+/** Compares the schema with this version's. It only reads. */
+export const schemaVersion: Effect.Effect<SchemaVersion, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(
+  function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [table] = yield* sql<{ there: boolean }>`select to_regclass('migrations') is not null as there`
+    const [row] = table!.there
+      ? yield* sql<{ last: number }>`select max(migration_id)::int4 as last from migrations`
+      : []
+    return {
+      wanted: lastMigration,
+      present: row?.last ?? 0
+    }
+  }
+)
+
 /**
  * Migrates the database to this version's schema, and creates the partitions of today. Processes that start together take turns.
  * Each migration is safe while processes of the previous version still run.

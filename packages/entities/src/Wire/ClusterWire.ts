@@ -224,6 +224,30 @@ const dialer = (address: PeerAddress, ring: KeyRing): Effect.Effect<Tls.TLSSocke
   )
 }
 
+/** Whether the runner at this address answers and proves a key of the ring. The connection is closed at once. */
+export const tryToReach = (
+  address: PeerAddress,
+  ring: KeyRing
+): Effect.Effect<"proven" | "refused" | "unreachable"> => {
+  const keys = peerKeys(ring, address)
+  const tried = Effect.forEach(keys, (key) =>
+    dial(address, key).pipe(
+      Effect.tap((socket) => Effect.sync(() => socket.destroy())),
+      Effect.timeoutOrElse({
+        duration: dialingTimeout,
+        orElse: () => Effect.fail(new NotConnected(false, new Error("no answer in time")))
+      }),
+      Effect.match({
+        onSuccess: () => "proven" as const,
+        onFailure: ({ refused }) => (refused ? ("refused" as const) : ("unreachable" as const))
+      })
+    )
+  )
+  return Effect.map(tried, (found) =>
+    found.includes("proven") ? "proven" : found.includes("refused") ? "refused" : "unreachable"
+  )
+}
+
 /** The client protocol to the runners. */
 const layerClientProtocol = (keys: KeyRing) =>
   Layer.effect(

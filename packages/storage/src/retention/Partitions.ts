@@ -212,3 +212,14 @@ export const dropLeftovers = Effect.gen(function* () {
   for (const { name } of rows) yield* sql.unsafe(`drop table if exists ${name}`)
   return rows.length
 })
+
+/** The tables of today and tomorrow that do not exist, by name. */
+export const missingPartitions = Effect.fnUntraced(function* (
+  nowMs: number
+): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError, SqlClient.SqlClient> {
+  const today = startOfDay(nowMs)
+  const present = new Set((yield* partitions).map(({ name }) => name))
+  return growing
+    .flatMap((table) => [partitionName(table, today), partitionName(table, today + day)])
+    .filter((name) => !present.has(name))
+})

@@ -377,6 +377,16 @@ export const lists: ReadonlyArray<List> = [
     envelope: every
   },
   {
+    path: "/issues",
+    table: "issues",
+    filters: { destination_id: firstAndThird("destination_id"), status: is("status", "resolved") },
+    orders: [],
+    dir: false,
+    most: 255,
+    cursors: "onward",
+    envelope: every
+  },
+  {
     path: "/sources/channels",
     filters: {
       status: () => ["error", ({ channel }) => (channel as { readonly status: string }).status === "error"]

@@ -14,6 +14,7 @@ import * as ChannelReads from "../../src/channels/ChannelReads.ts"
 import { feedCursor } from "../../src/reads/EventFeed.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
 import * as ExecutionReads from "../../src/reads/ExecutionReads.ts"
+import * as IssueReads from "../../src/reads/IssueReads.ts"
 import * as IgnoredEventReads from "../../src/reads/IgnoredEventReads.ts"
 import * as MetricsReads from "../../src/reads/MetricsReads.ts"
 import * as NamedReads from "../../src/reads/NamedReads.ts"
@@ -306,6 +307,10 @@ const cases: Readonly<Record<string, Case>> = {
   "CapturedReads.newestRequests": (ids) =>
     CapturedReads.newestRequests([{ source: (ids ?? idsOf(mine)).source, team: mine }], old.now - 86_400_000, 100),
   "AlertReads.listAlerts": () => AlertReads.listAlerts(mine, "all", sub),
+  "IssueReads.listIssues": (ids) =>
+    IssueReads.listIssues(mine, { statuses: [], destinations: some(ids?.destination) }, sub),
+  "IssueReads.issueOf": (ids) =>
+    IssueReads.issueOf(mine, issueOf(ids?.destination === resourcesOf(other).destination ? other : mine)),
   "ChannelReads.listChannels": () => ChannelReads.listChannels(mine, []),
   "ChannelReads.channelHistory": (ids) => ChannelReads.channelHistory(mine, (ids ?? idsOf(mine)).items, 10),
   "ChannelReads.channelMetrics": () => ChannelReads.channelMetrics(mine, 2),

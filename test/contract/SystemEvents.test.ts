@@ -26,7 +26,7 @@ it("A destination that fails is told of at the target of the system source, and 
 
   const told = await alarms.next(2, 30_000)
   const bodies = told.map(({ body }) => JSON.parse(body.toString()))
-  expect(bodies.map(({ type }) => type).toSorted()).toEqual(["destination.failing", "event.failed"])
+  expect(bodies.map(({ type }): string => type).toSorted()).toEqual(["destination.failing", "event.failed"])
   for (const { data, subject } of bodies) {
     expect(subject).toEqual({ type: "destination", id: route.destination.id, name: route.destination.name })
     expect(data).toMatchObject({ count: 1, error_codes: ["BAD_RESPONSE"] })

@@ -31,9 +31,9 @@ export const systemEvents = [
   },
   {
     type: "destination.recovered",
-    when: "all issues of a destination are resolved, because deliveries succeed again",
+    when: "all issues of a destination are resolved, because deliveries succeed again; once for each `destination.failing`",
     subject: "destination",
-    windowMs: 5 * minute,
+    windowMs: 0,
     samples: "events"
   },
   {

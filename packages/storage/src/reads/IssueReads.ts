@@ -17,13 +17,16 @@ interface Row extends Omit<Issue, Times> {
   readonly place: string
 }
 
-const shown = ({ place: _, ...row }: Row): Issue => ({
-  ...row,
-  first_seen_at: row.first_seen_at.toISOString(),
-  opened_at: row.opened_at.toISOString(),
-  last_seen_at: row.last_seen_at.toISOString(),
-  resolved_at: row.resolved_at?.toISOString() ?? null
-})
+const shown = (row: Row): Issue => {
+  const { place: _, ...issue } = row
+  return {
+    ...issue,
+    first_seen_at: row.first_seen_at.toISOString(),
+    opened_at: row.opened_at.toISOString(),
+    last_seen_at: row.last_seen_at.toISOString(),
+    resolved_at: row.resolved_at?.toISOString() ?? null
+  }
+}
 
 const columns = (sql: SqlClient.SqlClient) => sql`
   i.id, i.team_id, i.destination_id, coalesce(d.name, '') as destination_name, i.error_code, i.response_status, i.status,

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router"
 import type { Row } from "../gateway.ts"
 import { type Bar, Bars } from "../parts/Bars.tsx"
 import { defaultRange, Range, useFilters } from "../parts/Filters.tsx"
+import { Issues } from "../parts/Issues.tsx"
 import { NamedLink } from "../parts/Named.tsx"
 import { Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
@@ -166,6 +167,7 @@ export const Overview = () => {
         </Panel>
       </div>
       <Panel title="What needs attention">
+        <Issues />
         <Attention />
       </Panel>
     </>

@@ -20,7 +20,9 @@ const tones: Readonly<Record<string, "good" | "bad" | "wait" | "">> = {
   enabled: "good",
   active: "good",
   paused: "wait",
-  disabled: "wait"
+  disabled: "wait",
+  open: "bad",
+  acknowledged: "wait"
 }
 
 export const toneOf = (status: string): string => tones[status] ?? ""

@@ -379,6 +379,8 @@ export const lists: ReadonlyArray<List> = [
   {
     path: "/issues",
     table: "issues",
+    first: (id, at) => ({ last_seen_at: at, error_code: id }),
+    deletes: true,
     filters: { destination_id: firstAndThird("destination_id"), status: is("status", "resolved") },
     orders: [],
     dir: false,

@@ -132,6 +132,27 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.getByText("Queued again").waitFor()
   })
 
+  it("An issue of a failing destination is acknowledged on the overview, and shown on the page of its destination", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
+    await gateway.eventually("an issue", async () => {
+      const { models } = await gateway.api("GET", `/issues?destination_id=${traffic.bad.id}`)
+      return models.length > 0 ? true : null
+    })
+    await page.goto("./")
+    const issues = page.getByRole("table", { name: "Issues" })
+    const row = issues.getByRole("row", { name: traffic.bad.name })
+    await row.getByText("CONNECTION_REFUSED").waitFor()
+    await row.getByRole("button", { name: "Acknowledge" }).click()
+    await row.getByText("Acknowledged").waitFor()
+    await page.goto(`destinations/${traffic.bad.id}`)
+    await issues.getByText("Acknowledged").waitFor()
+    await issues.getByRole("button", { name: "Dismiss" }).click()
+    await issues.waitFor({ state: "detached" })
+  })
+
   it("All events that match a filter are retried after their number was shown", async ({ page, traffic }) => {
     await page.goto(`./events?status=FAILED&destination_id=${traffic.bad.id}`)
     await page.getByRole("button", { name: "Retry all of them…" }).click()

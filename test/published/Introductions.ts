@@ -40,6 +40,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "A project key is a key for a program, with only the permissions that you give it. Guide: [project keys](../project-keys.md). [Permissions](../permissions.md) lists what each route requires.",
   Shares:
     "A share is a link to a copy of one request without its secrets. Anyone can open it, without a credential. [The control API](../api.md#shares) explains which values count as secrets.",
+  Issues:
+    "An issue is a destination's deliveries that fail with an error code, until they succeed again. Guide: [issues and system events](../system-events.md).",
   Metrics:
     "Series over a time range, and summaries of the last 24 hours. [The control API](../api.md#metrics-and-counts) explains what each measure counts, and how exact it is.",
   Fixtures:

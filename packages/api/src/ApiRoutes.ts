@@ -25,6 +25,7 @@ import * as IgnoredEventHandlers from "./ignored-events/IgnoredEventHandlers.ts"
 import * as FilterHandlers from "./filters/FilterHandlers.ts"
 import * as FixtureHandlers from "./fixtures/FixtureHandlers.ts"
 import * as FormatterHandlers from "./formatter/FormatterHandlers.ts"
+import * as IssueHandlers from "./issues/IssueHandlers.ts"
 import * as MetricsHandlers from "./metrics/MetricsHandlers.ts"
 import * as ProjectKeyHandlers from "./project-keys/ProjectKeyHandlers.ts"
 import * as ProjectSecretHandlers from "./project-secrets/ProjectSecretHandlers.ts"
@@ -122,6 +123,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     TeamHandlers.layer,
     ShareHandlers.layer,
     PublicBinHandlers.layer,
+    IssueHandlers.layer,
     MetricsHandlers.layer,
     FixtureHandlers.layer,
     FormatterHandlers.layer,

@@ -377,6 +377,18 @@ export const lists: ReadonlyArray<List> = [
     envelope: every
   },
   {
+    path: "/issues",
+    table: "issues",
+    first: (id, at) => ({ last_seen_at: at, error_code: id }),
+    deletes: true,
+    filters: { destination_id: firstAndThird("destination_id"), status: is("status", "resolved") },
+    orders: [],
+    dir: false,
+    most: 255,
+    cursors: "onward",
+    envelope: every
+  },
+  {
     path: "/sources/channels",
     filters: {
       status: () => ["error", ({ channel }) => (channel as { readonly status: string }).status === "error"]

@@ -83,6 +83,9 @@ const world = Layer.effectDiscard(
     yield* sql`insert into channels (source_id, team_id, created_at, updated_at) values (${foreign("src")}, ${other}, now(), now())`
     yield* sql`insert into channel_events (id, team_id, source_id, kind, severity, message, created_at, expires_at)
       values (${newId("cev_", old.now)}, ${other}, ${foreign("src")}, 'stopped', 'info', ${other}, now(), now() + interval '1 day')`
+    yield* sql`insert into issues (id, team_id, destination_id, error_code, status, count, event_ids, first_seen_at, last_seen_at,
+        opened_at, expires_at)
+      values (${foreign("iss")}, ${other}, ${foreign("des")}, 'far0000', 'open', 1, '{}', now(), now(), now(), now() + interval '1 day')`
     yield* sql`insert into channel_metrics values (${other}, ${foreign("src")}, current_date, 'far0000', 1, now() + interval '1 day')`
     yield* sql`insert into source_runs (id, team_id, source_id, status, reason, error_code, scheduled_at, expires_at)
       values (${newId("trun_", old.now)}, ${other}, ${foreign("src")}, 'failed', 'schedule', 'far0000', now(), now() + interval '1 day')`
@@ -145,7 +148,7 @@ const world = Layer.effectDiscard(
 /** The ids of the other team's things, by their prefix. Of what is not there, one that nobody has. */
 const foreign = (prefix: string): string => {
   const { action, connection, destination, filter, source, transformation } = resourcesOf(other)
-  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch", "wfl", "wfr", "usr", "pac"]
+  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch", "wfl", "wfr", "usr", "pac", "iss"]
   const resources: Readonly<Record<string, string>> = {
     src: source,
     des: destination,
@@ -407,7 +410,8 @@ layer(world, { excludeTestServices: true })("Isolation of every route", (it) => 
         fix: "request_fixtures",
         bch: "bulk_operations",
         shr: "request_shares",
-        pak: "project_api_keys"
+        pak: "project_api_keys",
+        iss: "issues"
       }
       const ids = new Set(routes.flatMap(({ path }) => idsIn({ path, body: null })))
       const named = routes.filter(({ path }) => idsIn({ path, body: null }).length > 0)

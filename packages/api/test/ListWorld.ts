@@ -177,6 +177,11 @@ const make = Effect.fnUntraced(function* (
     select 'shr_' || substr(md5(id), 1, 24), team_id, id, id, now() + interval '1 day',
       case when row_number() over (order by id) % 4 = 0 then now() end, now() + interval '8 days', created_at, created_at
     from (select * from requests where team_id = ${team} order by id limit 14) r`
+  yield* sql`insert into issues (id, team_id, destination_id, error_code, status, count, event_ids, first_seen_at, last_seen_at, opened_at,
+      expires_at)
+    select 'iss_' || substr(d.id, 5), d.team_id, d.id, 'TIMEOUT', case when row_number() over (order by d.id) % 3 = 0 then 'resolved' else 'open' end,
+      1, '{}', now(), now() - row_number() over (order by d.id) * interval '1 second', now(), now() + interval '1 day'
+    from destinations d where d.team_id = ${team}`
   const items = ["items", "more items"].map((name) => [newId(prefixes.source, from), name] as const)
   const provider = { provider_key: "websub", definition_key: "entry.added", inputs: { url: "https://blog.test/feed" } }
   for (const [id, name] of items) {

@@ -1,6 +1,7 @@
 import { Effect, Layer } from "effect"
 import { Journal } from "@tidegate/storage/Journal"
 import { RunJournal } from "@tidegate/storage/workflows/RunJournal"
+import * as Alarms from "./Alarms/Alarms.ts"
 import * as AlertDelivery from "./Alerts/AlertDelivery.ts"
 import { ProviderCalls } from "./accounts/ProviderCalls.ts"
 import * as ActionBehaviour from "./Action/ActionBehaviour.ts"
@@ -24,7 +25,7 @@ import { Pace, RunPace } from "./Workflow/RunPace.ts"
 import * as ScheduleTicks from "./Workflow/ScheduleTicks.ts"
 import * as WorkflowBehaviour from "./Workflow/WorkflowBehaviour.ts"
 
-/** The actors of this process's shards and the poller that wakes them; retention and the delivery of alerts on one of the processes. */
+/** The actors of this process's shards and the poller that wakes them; retention, the alarms and the delivery of alerts on one of the processes. */
 export const layer = (
   limits: Parameters<typeof DeliveryRuntime.layer>[0],
   retention: Parameters<typeof Retention.layer>[0]
@@ -42,6 +43,7 @@ export const layer = (
     KeyLimitBehaviour.layer,
     ChannelBehaviour.layer,
     Poller.layer,
+    Alarms.layer,
     AlertDelivery.layer,
     ScheduleTicks.layer,
     Retention.layer(retention)

@@ -2,7 +2,7 @@ import { hkdfSync, type KeyObject, randomBytes } from "node:crypto"
 import { Context } from "effect"
 import { loopHeader } from "@tidegate/model/HeaderRules"
 import type { Values } from "@tidegate/model/Message"
-import { type LoopKeys, readChain, writeChain } from "@tidegate/outbound-auth/LoopMark"
+import { type LoopKeys, readChain, systemRoot, writeChain } from "@tidegate/outbound-auth/LoopMark"
 
 /** The limits of requests that lead back to the gateway. */
 export interface LoopLimits {
@@ -34,6 +34,13 @@ export interface Loops {
    * that was sent to it.
    */
   readonly admits: (headers: Values) => boolean
+  /** The value of `gateway-loop` for a system event of a team: it says of all that follows from the event where it comes from. */
+  readonly beginSystem: (teamId: string) => string
+  /**
+   * Whether a request with these headers follows from a system event of the team. No system event is made of what goes wrong with
+   * it: otherwise a broken destination of system events would cause events for ever, on whatever way they reach it.
+   */
+  readonly isSystem: (headers: Values, teamId: string) => boolean
 }
 
 export const makeLoops = (keys: LoopKeys, limits: LoopLimits, now: () => number = () => performance.now()): Loops => {
@@ -66,7 +73,10 @@ export const makeLoops = (keys: LoopKeys, limits: LoopLimits, now: () => number 
       if (headers[loopHeader] === undefined) return true
       const { hops, root } = readChain(keys, headers, "")
       return hops <= limits.hops && (hops === 0 || isWithin(root))
-    }
+    },
+    beginSystem: (teamId) => writeChain(keys, { root: systemRoot(teamId), hops: 0, others: [] }),
+    isSystem: (headers, teamId) =>
+      headers[loopHeader] !== undefined && readChain(keys, headers, "").root === systemRoot(teamId)
   }
 }
 

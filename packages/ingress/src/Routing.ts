@@ -284,7 +284,8 @@ const reject = (snapshot: SourceSnapshot, request: MaskedRequest, rejection: Rej
     ignored: nothing,
     pending: nothing,
     runs: nothing,
-    cliEvents: 0
+    cliEvents: 0,
+    ...(request.isSystem?.(snapshot.teamId) === true ? { silent: true } : {})
   }
 })
 

@@ -33,6 +33,7 @@ export const prefixes = {
   channelEvent: "cev_",
   channelAlert: "cal_",
   alertDelivery: "cad_",
+  issue: "iss_",
   sourceRun: "trun_",
   team: "tm_",
   user: "usr_"

@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from "node:crypto"
 import { loopHeader } from "@tidegate/model/HeaderRules"
+import { seededId } from "@tidegate/model/Ids"
 import type { Values } from "@tidegate/model/Message"
 
 /*
@@ -11,7 +12,7 @@ import type { Values } from "@tidegate/model/Message"
 
 /** The chain that a request belongs to. */
 export interface Chain {
-  /** The first request of the chain. */
+  /** The first request of the chain, or `systemRoot`. */
   readonly root: string
   /** How often the chain has left this gateway. */
   readonly hops: number
@@ -28,7 +29,10 @@ const longest = 2_048
 /** The count of a chain that is treated as endless, and the highest count that is written. */
 export const endless = 999
 
-const form = /^tidegate;r=(req_[0-9a-z]{26});n=([1-9]\d{0,2});s=([\w-]{22})$/
+const form = /^tidegate;r=((?:req|sys)_[0-9a-z]{26});n=([1-9]\d{0,2});s=([\w-]{22})$/
+
+/** The root of all chains that begin with a system event of a team. A process of the previous version takes it for another gateway's. */
+export const systemRoot = (teamId: string): string => seededId("sys_", 0, teamId)
 
 /** The digest is cut, so that nobody can extend the signed text from it. */
 const signature = (key: string, root: string, hops: number): string =>

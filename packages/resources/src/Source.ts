@@ -5,6 +5,7 @@ import { prefixes } from "@tidegate/model/Ids"
 import { type ProviderSettings, providerType } from "@tidegate/model/ProviderSource"
 import { CustomResponse, type Source, type SourceMethod } from "@tidegate/model/Source"
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
+import { systemType } from "@tidegate/model/SystemSource"
 import type { Warning } from "@tidegate/model/Warning"
 import { providerOf } from "@tidegate/verification/Providers"
 import { misplacedSettings } from "@tidegate/verification/SettingPlaces"
@@ -158,8 +159,7 @@ const knownType = (type: string, stored: string | null, config: Config): Result.
   return fault === null ? Result.void : fieldError("type", fault)
 }
 
-const nothingStored = {
-  type: "",
+const plainSettings = {
   allowed_http_methods: defaultMethods,
   custom_response: null,
   mode: "webhook",
@@ -168,8 +168,9 @@ const nothingStored = {
   rate_limit: null,
   rate_limit_period: null
 } as const
+const nothingStored = { type: "", ...plainSettings } as const
 
-/** What each setting may be in a source of type PROVIDER: the values that its record has, so that it can be written back. */
+/** What each setting may be in a source that nobody can send to: the values that its record has, so that it can be written back. */
 const withoutEffect: { readonly [Name in Exclude<keyof Config, "provider">]-?: (value: Config[Name]) => boolean } = {
   auth_type: (type) => type === null,
   auth: (auth) => isEmpty(auth),
@@ -185,16 +186,32 @@ const withoutEffect: { readonly [Name in Exclude<keyof Config, "provider">]-?: (
 const isEmpty = (value: object | null | undefined): boolean =>
   value === null || value === undefined || Object.keys(value).length === 0
 
-const noEffect = `has no effect on a source of type ${providerType}: nobody can send to it`
+const noEffect = (type: string): string => `has no effect on a source of type ${type}: nobody can send to it`
 
-const refuseOthers = (config: Config): Result.Result<void, FieldErrors> => {
+const refuseOthers = (type: string, config: Config): Result.Result<void, FieldErrors> => {
   const faults = Object.entries(withoutEffect).flatMap(([name, mayBe]) => {
     const value = config[name as keyof typeof withoutEffect]
     const isRefused = value !== undefined && !(mayBe as (value: unknown) => boolean)(value)
-    return isRefused ? [{ path: `config.${name}`, message: noEffect }] : []
+    return isRefused ? [{ path: `config.${name}`, message: noEffect(type) }] : []
   })
   return faults.length === 0 ? Result.void : Result.fail(faults)
 }
+
+/** What is checked of the settings of a source that nobody can send to. */
+const ofNobody = (type: string, config: Config, slug: Result.Result<string | null, FieldErrors>) => ({
+  others: refuseOthers(type, config),
+  slug: Result.flatMap(slug, (slug) => (slug === null ? Result.succeed(slug) : fieldError("url", noEffect(type))))
+})
+
+/** The settings of a source of type SYSTEM: it has none. */
+const ofSystem = (
+  config: Config,
+  slug: Result.Result<string | null, FieldErrors>
+): Result.Result<Pick<SourceFields, "config" | "slug">, FieldErrors> =>
+  Result.map(every({ ...ofNobody(systemType, config, slug), provider: onlyOfProviders(config) }), ({ slug }) => ({
+    slug,
+    config: { auth_type: null, ...plainSettings }
+  }))
 
 /** The settings of a source of type PROVIDER: nothing else has an effect on it. */
 const provided = (
@@ -204,14 +221,10 @@ const provided = (
 ): Result.Result<Pick<SourceFields, "config" | "slug">, FieldErrors> =>
   Result.map(
     every({
-      others: refuseOthers(config),
-      slug: Result.flatMap(slug, (slug) => (slug === null ? Result.succeed(slug) : fieldError("url", noEffect))),
+      ...ofNobody(providerType, config, slug),
       provider: providerSettings(config.provider, stored)
     }),
-    ({ provider, slug }) => {
-      const { type: _, ...settings } = nothingStored
-      return { slug, config: { auth_type: null, ...settings, provider } }
-    }
+    ({ provider, slug }) => ({ slug, config: { auth_type: null, ...plainSettings, provider } })
   )
 
 const create = (
@@ -219,12 +232,10 @@ const create = (
   { ingress }: Situation
 ): Result.Result<SourceFields, FieldErrors> => {
   const about = { name, description: description ?? null, type, disabled: status === "disabled" }
-  if (type === providerType) {
-    return Result.map(provided(config, slugOf(url, ingress, null), null), (settings) => ({
-      ...about,
-      ...settings,
-      auth: {}
-    }))
+  if (type === providerType || type === systemType) {
+    const slug = slugOf(url, ingress, null)
+    const settings = type === systemType ? ofSystem(config, slug) : provided(config, slug, null)
+    return Result.map(settings, (settings) => ({ ...about, ...settings, auth: {} }))
   }
   return Result.map(
     every({
@@ -254,8 +265,9 @@ const columns = {
 
 export type SourceChange = Change<SourceFields, typeof columns>
 
-/** Connections and workflows of a source expect its kind of requests, so the type PROVIDER is chosen once. */
-const otherKind = fieldError("type", `cannot change to or from ${providerType}: create another source`)
+/** Connections and workflows of a source expect its kind of requests, so these types are chosen once. */
+const chosenOnce: ReadonlyArray<string> = [providerType, systemType]
+const otherKind = (type: string) => fieldError("type", `cannot change to or from ${type}: create another source`)
 
 /**
  * The result of a partial change: `config` is merged by member, and so is `config.provider`; `auth`, `custom_response`, `proxy`
@@ -272,13 +284,12 @@ const change =
         disabled: status === undefined ? stored.disabled : status === "disabled"
       }
       const slug = url === undefined ? Result.succeed(stored.slug) : slugOf(url, ingress, id)
-      if (type !== stored.type && (type === providerType || stored.type === providerType)) return otherKind
-      if (stored.config.provider !== undefined) {
-        return Result.map(provided(config, slug, stored.config.provider), (settings): SourceChange => ({
-          ...about,
-          ...settings,
-          auth: "unchanged"
-        }))
+      const fixed = type === stored.type ? undefined : chosenOnce.find((one) => one === type || one === stored.type)
+      if (fixed !== undefined) return otherKind(fixed)
+      const { provider } = stored.config
+      if (provider !== undefined || type === systemType) {
+        const settings = provider === undefined ? ofSystem(config, slug) : provided(config, slug, provider)
+        return Result.map(settings, (settings): SourceChange => ({ ...about, ...settings, auth: "unchanged" }))
       }
       return Result.map(
         every({
@@ -356,6 +367,6 @@ export const source = resource({
   switches: ["disable", "enable"],
   weight: "octet_length(t.config::text)",
   largestBody: maxSourceBody,
-  errors: {},
+  errors: { delete: ["RESOURCE_IN_USE"] },
   example
 })

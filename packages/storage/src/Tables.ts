@@ -68,7 +68,7 @@ export interface Compacted extends Declared {
   readonly hoursForDays: number
 }
 
-/** Counts of batches, until they are added to the minute counts: for some seconds, or until some process does that. */
+/** Counts of batches, until they are added up: for some seconds, or until some process does that. */
 export interface Gathered extends Declared {
   readonly kind: "gathered"
   readonly team: "team_id"
@@ -239,7 +239,10 @@ export const tables = {
   },
   // More than a series of 3,000 minutes needs, and more than 30 days, with one hour for retention to run in.
   rollups: { ...team, kind: "compacted", minutesForHours: 52, hoursForDays: 31 },
-  rollup_batches: { ...team, kind: "gathered" }
+  rollup_batches: { ...team, kind: "gathered" },
+  occurrences: { ...team, kind: "gathered" },
+  issues: { ...team, kind: "expires", at: "expires_at" },
+  system_notices: { ...team, kind: "expires", at: "expires_at" }
 } as const satisfies Readonly<Record<string, Table>>
 
 export type TableName = keyof typeof tables

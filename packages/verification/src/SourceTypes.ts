@@ -1,5 +1,6 @@
 import { didYouMean } from "@tidegate/model/NearestName"
 import { providerType } from "@tidegate/model/ProviderSource"
+import { systemType } from "@tidegate/model/SystemSource"
 import { providers } from "./Providers.ts"
 
 /** The type of a source that receives from no known provider. */
@@ -46,6 +47,7 @@ const others = [
 const types: ReadonlySet<string> = new Set([
   plainType,
   providerType,
+  systemType,
   ...others,
   ...providers.flatMap((provider) => provider.types)
 ])

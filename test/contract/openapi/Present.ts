@@ -166,6 +166,14 @@ export const it = gatewayIt
       const made = await fetch(`${gateway.origin}/project-api-keys`, { method: "POST", headers, body })
       return { ...present, pak: ((await made.json()) as Body).data.id }
     }
+    if (path.startsWith("/issues/{id}")) {
+      const [{ id }] = await gateway.sql(
+        `insert into issues (id, team_id, destination_id, error_code, status, count, event_ids, first_seen_at, last_seen_at, opened_at, expires_at)
+          select $1, team_id, id, $1, 'open', 1, '{}', now(), now(), now(), now() + interval '1 day' from destinations where id = $2 returning id`,
+        [newId(prefixes.issue, Date.now()), present["des"]]
+      )
+      return { ...present, iss: id }
+    }
     if (path === "/provider-accounts/{id}") {
       const id = newId(prefixes.providerAccount, Date.now())
       await gateway.sql(

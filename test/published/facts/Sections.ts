@@ -10,6 +10,7 @@ import { metrics } from "./Metrics.ts"
 import { conventions, projectKeys, projectSecrets, sessions, teams } from "./People.ts"
 import { bins, ingressUrls, shares, streams } from "./Public.ts"
 import { providerAccounts } from "./ProviderAccounts.ts"
+import { issues } from "./Issues.ts"
 import { attempts, events, fixtures, ignoredEvents, requests } from "./Received.ts"
 import { sources } from "./Sources.ts"
 import { transformations } from "./Transformations.ts"
@@ -37,6 +38,7 @@ export const sections: ReadonlyArray<Section> = [
   events,
   ignoredEvents,
   attempts,
+  issues,
   fixtures,
   shares,
   bins,

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router"
 import type { Row } from "../gateway.ts"
 import { Bars } from "../parts/Bars.tsx"
 import { Range, rangeOf, useFilters } from "../parts/Filters.tsx"
+import { Issues } from "../parts/Issues.tsx"
 import { NamedLink } from "../parts/Named.tsx"
 import { Panel } from "../parts/Panel.tsx"
 import { eventBars, requestBars } from "../parts/Series.ts"
@@ -155,6 +156,7 @@ export const Overview = () => {
         </Panel>
       </div>
       <Panel title="What needs attention">
+        <Issues />
         <Attention />
       </Panel>
     </>

@@ -5,6 +5,7 @@ import type { Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
 import { Copy } from "../parts/Copy.tsx"
 import { Edit } from "../parts/Edit.tsx"
+import { Issues } from "../parts/Issues.tsx"
 import { type Column, List, type Page } from "../parts/List.tsx"
 import { NamedLink } from "../parts/Named.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
@@ -304,6 +305,7 @@ export const Destination = () => {
             ]
           ]}
         />
+        <Issues destination={id} />
       </Panel>
       <Edit
         title="Settings"

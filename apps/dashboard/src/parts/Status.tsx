@@ -30,7 +30,9 @@ const tones: Readonly<Record<string, "good" | "bad" | "wait" | "">> = {
   requested: "wait",
   verifying: "wait",
   scheduled: "wait",
-  sent: "good"
+  sent: "good",
+  open: "bad",
+  acknowledged: "wait"
 }
 
 export const toneOf = (status: string): string => tones[status] ?? ""

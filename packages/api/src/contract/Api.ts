@@ -12,6 +12,7 @@ import { FiltersApi } from "../filters/FiltersApi.ts"
 import { FixturesApi } from "../fixtures/FixturesApi.ts"
 import { FormatterApi } from "../formatter/FormatterApi.ts"
 import { IgnoredEventsApi } from "../ignored-events/IgnoredEventsApi.ts"
+import { IssuesApi } from "../issues/IssuesApi.ts"
 import { MetricsApi } from "../metrics/MetricsApi.ts"
 import { ProjectKeysApi } from "../project-keys/ProjectKeysApi.ts"
 import { ProjectSecretsApi } from "../project-secrets/ProjectSecretsApi.ts"
@@ -64,6 +65,7 @@ export class Api extends HttpApi.make("tidegate")
     ProjectKeysApi,
     SharesApi,
     PublicBinsApi,
+    IssuesApi,
     MetricsApi,
     FixturesApi,
     FormatterApi,

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { AlertStatus } from "@tidegate/model/ChannelAlert"
 import { EventStatus } from "@tidegate/model/Event"
 import { LogLevel } from "@tidegate/model/Execution"
+import { IssueStatus } from "@tidegate/model/Issue"
 import { bothWays, linked, listOf, nothing, ordered, totalled, whole, windowed } from "@tidegate/model/Lists"
 import * as Declared from "@tidegate/model/RecordFilter"
 import { ShareStatus } from "@tidegate/model/Share"
@@ -330,5 +331,13 @@ export const channelAlerts = list("channel_alerts", {
         default: "active"
       })
     )
+  }
+})
+
+export const issues = list("issues", {
+  beside: shapes.plain,
+  filters: {
+    destination_id: Parameters.values("Only issues of these destinations"),
+    status: Parameters.values("Only issues that are so now", IssueStatus)
   }
 })

@@ -1,6 +1,7 @@
 import { Clock, Context, Effect, identity, Queue, type Semaphore } from "effect"
 import type { Database } from "@tidegate/storage/Database"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
+import type { Values } from "@tidegate/model/Message"
 import { cpuMillis, inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { payloadGone } from "@tidegate/storage/Tables"
 import { type Moved, RunJournal } from "@tidegate/storage/workflows/RunJournal"
@@ -21,6 +22,7 @@ import { OwnRuns } from "./RunsInHand.ts"
 import { placeOf } from "./PlaceOf.ts"
 import { type RunLinks, StepLinks } from "./StepLinks.ts"
 import { runTelemetry } from "./RunTelemetry.ts"
+import { Loops } from "../Loops.ts"
 
 export const failed = (code: string, message: string): Outcome => ({ kind: "failed", error: { code, message } })
 
@@ -191,6 +193,7 @@ const goOn = Effect.fnUntraced(function* (
   const journal = yield* RunJournal
   const own = yield* OwnRuns
   const answers = yield* Answering
+  const loops = yield* Loops
   const carryOut = yield* carryingOut
   const room = (yield* Room).of(work.run.team_id)
   const telemetry = yield* runTelemetry
@@ -230,7 +233,9 @@ const goOn = Effect.fnUntraced(function* (
     const resources = isFirst ? (work.resources ?? null) : null
     const label = isFirst && work.label != null && !isGone ? yield* labelling(work.label, facts, texts) : null
     const writing = { part: stored.parts + 1, now, due: next, moves, carried, resources, label }
-    const transition = yield* transitionOf(workflow, run, state, advanced, texts, writing)
+    const made = yield* transitionOf(workflow, run, state, advanced, texts, writing)
+    const isSilent = made.status === "failed" && loops.isSystem(facts.trigger.headers as Values, run.team_id)
+    const transition = isSilent ? { ...made, silent: true } : made
     return { advanced, written: { transition, hasMore: hasGiven && carried === null } }
   }
 

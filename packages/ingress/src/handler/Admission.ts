@@ -121,7 +121,8 @@ export class Admission {
         body: outcome.kind === "whole" ? outcome.body : null,
         bodySize: outcome.kind === "whole" ? outcome.body.length : Math.min(outcome.size, largestSize),
         originalIp: proxies.clientOf(message.socket.remoteAddress, message.headers),
-        isLoop: !loops.admits(headers)
+        isLoop: !loops.admits(headers),
+        isSystem: (teamId) => loops.isSystem(headers, teamId)
       }
       admitted(snapshot, { target, request, message, response })
     })

@@ -3,6 +3,7 @@ import * as Characters from "@tidegate/model/Characters"
 import { RatePeriod } from "@tidegate/model/Destination"
 import { ProviderSettings, providerType } from "@tidegate/model/ProviderSource"
 import { ProxySettings, Source, SourceMethod } from "@tidegate/model/Source"
+import { systemType } from "@tidegate/model/SystemSource"
 import type { Provider, ProviderSetting } from "@tidegate/verification/Provider"
 import { providers } from "@tidegate/verification/Providers"
 import { algorithms, encodings } from "@tidegate/verification/SignatureScheme"
@@ -120,7 +121,7 @@ const whole = { name: Name, ...members }
 const oneOf = ([first = "", ...rest]: ReadonlyArray<string>) =>
   rest.length === 0 ? Schema.Literal(first) : Schema.Literals([first, ...rest])
 
-const reservedTypes = [providerType, ...kinds.flatMap(({ types }) => types)]
+const reservedTypes = [providerType, systemType, ...kinds.flatMap(({ types }) => types)]
 
 const ofNoProvider = Schema.String.check(
   Schema.isPattern(new RegExp(`^(?!(?:${reservedTypes.join("|")})$)[A-Z][A-Z0-9_]{0,63}$`, "u"))
@@ -183,7 +184,17 @@ const ItemWrite = Schema.Struct({
     examples: [{ name: "blog", type: providerType, config: { provider: providerExample } }] as never
   })
 
-export const SourceWrite = Schema.Union([GenericWrite, ...providerWrites, ItemWrite]).annotate({
+/** The source of the gateway's own events. */
+const SystemWrite = Schema.Struct({ ...whole, type: Schema.Literal(systemType), config: setting(Empty) })
+  .check(alsoBeside("config"))
+  .annotate({
+    identifier: "SystemSourceWrite",
+    description:
+      "The source whose requests are the gateway's own events. A team has one; it cannot be deleted, but disabled.",
+    examples: [{ name: "gateway", type: systemType }] as never
+  })
+
+export const SourceWrite = Schema.Union([GenericWrite, ...providerWrites, ItemWrite, SystemWrite]).annotate({
   identifier: "SourceWrite",
   description: [
     "The type selects the settings: config.auth of a provider's type has the settings of that provider.",

@@ -4,6 +4,7 @@ import { type ErrorCode, fail, type GatewayError } from "@tidegate/model/Gateway
 import { derivedId, idTime, prefixes } from "@tidegate/model/Ids"
 import type { Message } from "@tidegate/model/Message"
 import type { Ordering } from "@tidegate/model/Ordering"
+import { systemType } from "@tidegate/model/SystemSource"
 import * as Columns from "../journal/Columns.ts"
 import { Rows } from "../journal/Rows.ts"
 import { minuteOfId, writeCounts } from "../journal/CountStatement.ts"
@@ -40,6 +41,8 @@ export interface Replay {
   readonly only?: ReadonlyArray<string>
   /** The fixture that is replayed; its count goes up. */
   readonly fixture_id?: string
+  /** It is an event of the gateway itself. Nothing else may make a request of a system source, but repeat one. */
+  readonly isSystem?: boolean
 }
 
 /** The result of a replay: the connections that it waits at, and the workflows with new runs. */
@@ -162,10 +165,15 @@ export const storeReplays = Effect.fnUntraced(function* (
   const secrets = yield* Secrets
   const now = new Date(yield* Clock.currentTimeMillis)
   const sourceIds = Columns.text([...new Set(replays.map(({ source_id }) => source_id))])
-  const sources = yield* sql<{ id: string; team_id: string }>`
-    select id, team_id from sources where id = any(${sourceIds}) and disabled_at is null and deleted_at is null
+  const sources = yield* sql<{ id: string; team_id: string; type: string }>`
+    select id, team_id, type from sources where id = any(${sourceIds}) and disabled_at is null and deleted_at is null
     order by id for share`
-  const teamOf = new Map(sources.map(({ id, team_id }) => [id, team_id]))
+  const sourceOf = new Map(sources.map((source) => [source.id, source]))
+  const takes = ({ fixture_id, isSystem, retry, source_id, team_id }: Replay): boolean => {
+    const source = sourceOf.get(source_id)
+    if (source === undefined || source.team_id !== team_id) return false
+    return source.type !== systemType || isSystem === true || retry !== null || fixture_id !== undefined
+  }
   const routes = yield* sql<Route>`
     select c.id, c.source_id, c.ordering from connections c join destinations d on d.id = c.destination_id
     where c.source_id = any(${sourceIds}) and c.disabled_at is null and c.deleted_at is null
@@ -176,8 +184,7 @@ export const storeReplays = Effect.fnUntraced(function* (
     where source_id = any(${sourceIds}) and deleted_at is null and status in ('active', 'paused') order by id`
 
   const decided = replays.map((replay) => {
-    if (teamOf.get(replay.source_id) !== replay.team_id)
-      return { replay, routes: [], begun: [], refused: "SOURCE_DISABLED" as const }
+    if (!takes(replay)) return { replay, routes: [], begun: [], refused: "SOURCE_DISABLED" as const }
     const { only } = replay
     const own = routes.filter((route) => route.source_id === replay.source_id && (only?.includes(route.id) ?? true))
     const refused = only !== undefined && own.length < new Set(only).size ? ("CONNECTION_DISABLED" as const) : null

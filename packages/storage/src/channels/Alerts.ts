@@ -3,6 +3,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import type { AlertCode } from "@tidegate/channels/machine/Facts"
 import { dayMs } from "@tidegate/channels/machine/Times"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { noteChannelFailure } from "../alarms/Occurrences.ts"
 import { channelEvent } from "./ChannelEvents.ts"
 import * as Columns from "../journal/Columns.ts"
 
@@ -33,6 +34,7 @@ export const raiseAlert = Effect.fnUntraced(function* (
     returning id`
   const isOpened = row?.id === id
   if (isOpened) {
+    yield* noteChannelFailure({ code, source_id, team_id }, at)
     yield* channelEvent(
       {
         team_id,

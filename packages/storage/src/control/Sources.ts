@@ -6,6 +6,7 @@ import type { Channel } from "@tidegate/model/Channel"
 import { Ingress, sourceUrl } from "@tidegate/model/Ingress"
 import { type ProviderSettings, providerType } from "@tidegate/model/ProviderSource"
 import type { Source } from "@tidegate/model/Source"
+import { systemType } from "@tidegate/model/SystemSource"
 import { source, type SourceConfig } from "@tidegate/resources/Source"
 import { showAuth } from "../secrets/AuthColumn.ts"
 import type { Owner } from "../secrets/SealedColumn.ts"
@@ -117,6 +118,20 @@ const make = Effect.gen(function* () {
     if (holder !== undefined && holder.id !== id) yield* urlTaken(holder, team_id)
   })
 
+  /** Fails when the team has a system source already. The lock keeps two creates at once apart. */
+  const claimSystem = Effect.fnUntraced(function* ({ id, team_id }: Owner) {
+    yield* sql`select pg_advisory_xact_lock(hashtextextended(${`system_source/${team_id}`}, 0))`
+    const [other] = yield* sql<{ id: string }>`
+      select id from sources where team_id = ${team_id} and type = ${systemType} and deleted_at is null and id <> ${id}`
+    if (other === undefined) return
+    const fields = [{ path: "type", message: "is another source's already: a team has one" }]
+    yield* fail("RESOURCE_ALREADY_EXISTS", "the team has a system source", {
+      id: other.id,
+      resource_type: "source",
+      fields
+    })
+  })
+
   /** The destinations of its connections; for a deleted source, of the connections that it had until then. */
   const destinationsOf = Effect.fnUntraced(function* ({ deleted_at, id }: SourceRow) {
     const rows = yield* sql<{ destination_id: string }>`
@@ -159,9 +174,15 @@ const make = Effect.gen(function* () {
       return yield* Effect.forEach(rows, (row) => record(row, channels.get(row.id) ?? null))
     }),
     fields: (fields) => ({ ...fields, config: configOf(fields.config) }),
-    // The check of a slug reads other rows, and a channel is another row: both take a transaction.
-    alone: (_team_id, { slug, type }) => (slug === null && type !== providerType ? noRows : null),
+    // The checks of a slug and of a system source read other rows, and a channel is another row: they take a transaction.
+    alone: (_team_id, { slug, type }) =>
+      slug === null && type !== providerType && type !== systemType ? noRows : null,
+    remove: ({ type }) =>
+      type === systemType
+        ? fail("RESOURCE_IN_USE", "a system source cannot be deleted: disable it, and it gets no more events")
+        : Effect.succeed({}),
     prepare: Effect.fnUntraced(function* (owner, before, next) {
+      if (before === null && next["type"] === systemType) yield* claimSystem(owner)
       if (next["slug"] !== undefined && next["slug"] !== before?.slug) yield* claimSlug(owner, next)
       yield* checkAccount(sql, owner, before, next)
       return before === null ? next : { ...next, version: sql.literal("version + 1") }

@@ -4,6 +4,7 @@ import { isSlug } from "@tidegate/model/Ingress"
 import type { Ordering } from "@tidegate/model/Ordering"
 import type { WorkflowAnswer } from "@tidegate/model/WorkflowTriggers"
 import type { Rule } from "@tidegate/model/Rule"
+import { systemType } from "@tidegate/model/SystemSource"
 import type { SourceConfig } from "@tidegate/resources/Source"
 import { readAuth } from "../secrets/AuthColumn.ts"
 import { HotSql } from "../Database.ts"
@@ -71,7 +72,8 @@ const named = (sql: SqlClient.SqlClient, name: string) => (isSlug(name) ? sql`s.
 
 /**
  * The cost of reading the source with this id or slug, determined without reading it; null: there is none that takes requests. A
- * provider source takes none: what it receives are items of its provider, so nobody may send to it.
+ * provider source takes none: what it receives are items of its provider, so nobody may send to it. A system source takes none:
+ * its requests are the gateway's own events.
  */
 export const weighRoutedSource = Effect.fnUntraced(function* (
   name: string
@@ -82,7 +84,8 @@ export const weighRoutedSource = Effect.fnUntraced(function* (
         select sum(pg_column_size(c.rules)) from connections c
         where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null
       ), 0) <= ${lightRules} as "isLight"
-    from sources s where ${named(sql, name)} and s.deleted_at is null and s.config -> 'provider' is null`
+    from sources s where ${named(sql, name)} and s.deleted_at is null and s.config -> 'provider' is null
+      and s.type <> ${systemType}`
   return row ?? null
 })
 

@@ -6,6 +6,7 @@ import { writeFeed } from "./FeedStatement.ts"
 import { Groups, type Present } from "./Groups.ts"
 import type { IgnoredEvent, RequestRecord, RoutedEvent, RoutedRun, RoutingJob } from "./RequestRecord.ts"
 import { type Column, type Fields, insertInto, type Made, Rows, texts } from "./Rows.ts"
+import { unverified } from "./OccurrenceStatement.ts"
 
 /** A request of a batch. `pair`: the number of its (source, version) pair, from 1. */
 interface Accepting {
@@ -28,6 +29,17 @@ interface Count {
   readonly minute: number
   readonly team: string
   n: bigint
+}
+
+/** The requests of a source in a batch that could not be verified. */
+interface Unverified {
+  readonly pair: number
+  readonly source: string
+  readonly team: string
+  readonly samples: Array<string>
+  n: number
+  first: number
+  last: number
 }
 
 type Ordered = RoutingJob & { readonly ordering: { readonly key: string | null } }
@@ -146,6 +158,17 @@ const declared = {
     ["steps", "int2", ({ of }) => of.steps, ["steps_count"]],
     atIn("created_at", "updated_at")
   ]),
+  unverified: new Rows<Unverified>("r", [
+    ["v", "int4", ({ pair }) => pair, []],
+    ["team_id", "text", ({ team }) => team],
+    { kind: "'unverified'", code: `'${unverified}'` },
+    ["subject_id", "text", ({ source }) => source],
+    ["count", "int4", ({ n }) => n],
+    ["ids", "text", ({ samples }) => samples.join(","), []],
+    { samples: "string_to_array(ids, ',')" },
+    ["first_at", "timestamptz", ({ first }) => first],
+    ["last_at", "timestamptz", ({ last }) => last]
+  ]),
   counts: new Rows<Count>("r", [
     ["v", "int4", ({ pair }) => pair],
     ["key_id", "text", ({ key }) => key],
@@ -195,6 +218,7 @@ const writes: {
     declared.runs.insertInto("workflow_runs", rows),
     insertInto("workflow_queue", [{ run_id: "id" }, "team_id", "shard", "workflow_id", { due_at: "at" }], rows)
   ],
+  unverified: (rows) => [declared.unverified.insertInto("occurrences", rows)],
   counts: (rows) => [writeCounts(rows)]
 }
 
@@ -264,6 +288,7 @@ export const acceptCommit = (
   const rows = groups.lists()
   const pairs: Array<number> = []
   const counts = new Counts()
+  const refused = new Map<number, Unverified>()
 
   for (const item of items) {
     const name = `${item.sourceId}/${item.version}`
@@ -277,6 +302,7 @@ export const acceptCommit = (
     pairs.push(pair)
     rows.requests.push(accepting)
     counts.add(accepting, item.sourceId, null, null, item.status)
+    if (item.rejectionCause === unverified && item.silent !== true) refuse(refused, accepting)
     for (const of of item.events) {
       const row = { pair, item, of }
       if (of.orderingKey === null) rows.events.push(row)
@@ -296,9 +322,26 @@ export const acceptCommit = (
 
   const single = items.length === 1 && becoming.every((group) => rows[group].length <= 1)
   for (const count of counts.all) rows.counts.push(count)
+  rows.unverified.push(...refused.values())
   // One request is counted under several keys.
   const { name, parameters, present } = groups.bind(rows, (group) => single && group !== "counts")
   return { pairs, statement: statementFor(name, present), parameters }
+}
+
+/** Ids of requests that are kept of a batch and source. */
+const maxSamples = 5
+
+const refuse = (refused: Map<number, Unverified>, { item, pair }: Accepting): void => {
+  const known = refused.get(pair)
+  const { id, ingestedAt: at, sourceId: source, teamId: team } = item
+  if (known === undefined) {
+    refused.set(pair, { pair, source, team, samples: [id], n: 1, first: at, last: at })
+    return
+  }
+  known.n++
+  known.first = Math.min(known.first, at)
+  known.last = Math.max(known.last, at)
+  if (known.samples.length < maxSamples) known.samples.push(id)
 }
 
 /** Groups in which one request may have several rows. */

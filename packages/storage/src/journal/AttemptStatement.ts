@@ -2,6 +2,7 @@ import type { PgTypes } from "@effect/sql-pg"
 import { idTime } from "@tidegate/model/Ids"
 import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
+import { writeFailedAttempts } from "./OccurrenceStatement.ts"
 import { type Given, Rows, texts } from "./Rows.ts"
 
 /** A finished attempt, and the new state of its event. Times are Unix milliseconds. */
@@ -38,6 +39,8 @@ export interface AttemptRecord {
   readonly eventCreatedAt: number
   /** The time of the next attempt; null: this was the last one. */
   readonly retryAt: number | null
+  /** Its event follows from a system event, so nobody is told of its failure. */
+  readonly silent?: boolean
 }
 
 /**
@@ -91,9 +94,10 @@ const ofEvent = ["team_id", "request_id", "connection_id", "source_id", "destina
   .map((column) => `events.${column}`)
   .join(", ")
 
-/** The form of a batch, whether some attempts are retried, and whether some retries have succeeded. */
+/** The form of a batch, whether some attempts have failed or are retried, and whether some retries have succeeded. */
 interface Shape {
   readonly given: Given
+  readonly fails: boolean
   readonly resolves: boolean
   readonly retries: boolean
 }
@@ -124,8 +128,9 @@ const resolve = (first: number): string => `successes as materialized (
  * nothing. An event that was cancelled during its delivery keeps the attempt: after a success it is SUCCESSFUL, because the
  * target has it; after a failure it stays CANCELLED.
  */
-const statementFor = texts(({ given, resolves, retries }: Shape): string => {
+const statementFor = texts(({ fails, given, resolves, retries }: Shape): string => {
   const { width } = attempts
+  const next = width + (given.single ? 1 : 3)
   return `
 with e as (
   update events set
@@ -162,7 +167,9 @@ with e as (
     and deliveries.event_id = e.event_id
 ), `
       : ""
-  }${resolves ? resolve(width + (given.single ? 1 : 3)) : ""}counted as (
+  }${resolves ? resolve(next) : ""}${
+    fails ? `failing as (\n  ${writeFailedAttempts(`$${next + (resolves ? 3 : 0)}::text[]`)}\n), ` : ""
+  }counted as (
   select destination_id as key_id, null::text as source_id, null::text as destination_id,
     case when successful then 'attempt_successful' else 'attempt_failed' end as measure,
     date_trunc('minute', finished_at) as minute, team_id, 1 as n from e
@@ -191,12 +198,16 @@ export const attemptCommit = (
   )
   const retries = items.some((item) => item.retryAt !== null)
   const resolves = roots.length > 0
+  const failed = items.flatMap(({ eventId, silent, successful }) => (successful || silent === true ? [] : [eventId]))
+  const fails = failed.length > 0
+  const name = `${given.single} ${given.uniform} ${resolves} ${retries} ${fails}`
   return {
-    statement: statementFor(`${given.single} ${given.uniform} ${resolves} ${retries}`, { given, resolves, retries }),
+    statement: statementFor(name, { given, fails, resolves, retries }),
     parameters: [
       ...parameters,
       ...(given.single ? [] : Columns.bounds(items.map(({ eventId }) => eventId))),
-      ...(resolves ? [Columns.text(roots), ...Columns.bounds(roots)] : [])
+      ...(resolves ? [Columns.text(roots), ...Columns.bounds(roots)] : []),
+      ...(fails ? [Columns.text(failed)] : [])
     ]
   }
 }

@@ -63,4 +63,6 @@ export interface RequestRecord extends StoredHead {
   readonly runs: ReadonlyArray<RoutedRun>
   /** The number of events that go through a tunnel. */
   readonly cliEvents: number
+  /** It follows from a system event, so nobody is told that it is rejected. */
+  readonly silent?: boolean
 }

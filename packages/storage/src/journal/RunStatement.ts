@@ -1,6 +1,7 @@
 import type { PgTypes } from "@effect/sql-pg"
 import * as Columns from "./Columns.ts"
 import { minuteOfId, writeCounts } from "./CountStatement.ts"
+import { writeFailedRuns } from "./OccurrenceStatement.ts"
 import { type Given, insertInto, Rows, texts } from "./Rows.ts"
 
 /** The changes of one commit to a workflow run. Times are Unix milliseconds. */
@@ -38,6 +39,8 @@ export interface RunTransition {
   readonly resources: string | null
   readonly outputs: string | null
   readonly previews: string | null
+  /** Its request follows from a system event, so nobody is told of its failure. */
+  readonly silent?: boolean
 }
 
 /** The rows of a batch. Columns with a target are set in the run; the others are for the journal entry and the queue. */
@@ -108,9 +111,10 @@ const counts = writeCounts(`(
     where n > 0 group by 1, 2, 5, 6
   ) c`)
 
-/** The form of a batch, and whether one of its runs continues at another time than before. */
+/** The form of a batch, and whether one of its runs has failed, or continues at another time than before. */
 interface Shape {
   readonly given: Given
+  readonly fails: boolean
   readonly moves: boolean
 }
 
@@ -120,12 +124,12 @@ interface Shape {
  * arrays: with a join, a plan that was made when there were few rows would read all of them.
  */
 const statementFor = texts(
-  ({ given, moves }: Shape): string => `
+  ({ fails, given, moves }: Shape): string => `
 with moved as (
   update workflow_runs r set ${runs.assignments}
   from ${runs.from(3, given)}
   where ${given.single ? "" : "r.id = any($3::text[]) and "}r.id >= $1 and r.id <= $2 and r.id = g.id and r.parts = g.part - 1
-  returning g.*, r.workflow_id
+  returning g.*, r.workflow_id${fails ? ", r.source_id" : ""}
 ), written as (
   ${written}
 ), counted as (
@@ -140,7 +144,7 @@ with moved as (
     and (q.due_at <> moved.due_at or moved.carried is not null)
 )`
       : ""
-  }
+  }${fails ? `, failing as (\n  ${writeFailedRuns(`$${runs.width + 3}::text[]`)}\n)` : ""}
 select id from moved`
 )
 
@@ -149,8 +153,13 @@ export const runCommit = (
 ): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | string> } => {
   const { given, parameters } = runs.bind(items)
   const moves = items.some((item) => item.moves)
+  // Who cancels a run, knows it.
+  const failed = items.flatMap(({ finishedAt, id, outcome, silent, status }) =>
+    status === "failed" && outcome !== "cancelled" && finishedAt !== null && silent !== true ? [id] : []
+  )
+  const fails = failed.length > 0
   return {
-    statement: statementFor(`${given.single} ${given.uniform} ${moves}`, { given, moves }),
-    parameters: [...Columns.bounds(items.map(({ id }) => id)), ...parameters]
+    statement: statementFor(`${given.single} ${given.uniform} ${moves} ${fails}`, { given, fails, moves }),
+    parameters: [...Columns.bounds(items.map(({ id }) => id)), ...parameters, ...(fails ? [Columns.text(failed)] : [])]
   }
 }

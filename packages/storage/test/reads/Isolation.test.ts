@@ -14,6 +14,7 @@ import * as ChannelReads from "../../src/channels/ChannelReads.ts"
 import { feedCursor } from "../../src/reads/EventFeed.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
 import * as ExecutionReads from "../../src/reads/ExecutionReads.ts"
+import * as IssueReads from "../../src/reads/IssueReads.ts"
 import * as IgnoredEventReads from "../../src/reads/IgnoredEventReads.ts"
 import * as MetricsReads from "../../src/reads/MetricsReads.ts"
 import * as NamedReads from "../../src/reads/NamedReads.ts"
@@ -97,6 +98,8 @@ const makeChannel = Effect.fnUntraced(function* (team: string) {
     values (${team}, ${team}, 'pac', '', ${later})`
 })
 
+const issueOf = (team: string): string => `iss_${idOf(old, team, 0, 3)}`
+
 const workflowOf = (team: string): string => `wfl_${idOf(old, team, 0, 1)}`
 
 const world = Layer.effectDiscard(
@@ -121,6 +124,13 @@ const world = Layer.effectDiscard(
       yield* sql`insert into bulk_targets (operation_id, target_id, team_id) values (${`bch_${team}`}, 'evt', ${team})`
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
         values (${connection}, 'created', now(), 1, ${team}, 1)`
+      yield* sql`insert into occurrences (team_id, kind, subject_id, code, count, first_at, last_at)
+        values (${team}, 'delivery', ${destination}, 'TIMEOUT', 1, now(), now())`
+      yield* sql`insert into issues (id, team_id, destination_id, error_code, status, count, event_ids, first_seen_at, last_seen_at,
+          opened_at, expires_at)
+        values (${issueOf(team)}, ${team}, ${destination}, 'TIMEOUT', 'open', 1, '{}', now(), now(), now(), now())`
+      yield* sql`insert into system_notices (team_id, type, subject_id, facts, expires_at)
+        values (${team}, 'event.failed', ${destination}, '{}', now())`
       yield* sql`insert into rollup_batches (team_id, key_ids, measures, minutes, counts)
         values (${team}, array[${connection}], array['created'], array[now()], array[1])`
       yield* sql`insert into source_periods (source_id, team_id, started_at, ends_at, leased, revision)
@@ -299,6 +309,10 @@ const cases: Readonly<Record<string, Case>> = {
   "CapturedReads.newestRequests": (ids) =>
     CapturedReads.newestRequests([{ source: (ids ?? idsOf(mine)).source, team: mine }], old.now - 86_400_000, 100),
   "AlertReads.listAlerts": () => AlertReads.listAlerts(mine, "all", sub),
+  "IssueReads.listIssues": (ids) =>
+    IssueReads.listIssues(mine, { statuses: [], destinations: some(ids?.destination) }, sub),
+  "IssueReads.issueOf": (ids) =>
+    IssueReads.issueOf(mine, issueOf(ids?.destination === resourcesOf(other).destination ? other : mine)),
   "ChannelReads.listChannels": () => ChannelReads.listChannels(mine, []),
   "ChannelReads.channelHistory": (ids) => ChannelReads.channelHistory(mine, (ids ?? idsOf(mine)).items, 10),
   "ChannelReads.channelMetrics": () => ChannelReads.channelMetrics(mine, 2),

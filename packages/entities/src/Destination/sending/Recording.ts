@@ -5,6 +5,7 @@ import { recordOf, retryOf } from "./Attempt.ts"
 import type { DeliveryItem } from "../queue/DeliveryItem.ts"
 import type { DeliveryQueue } from "../queue/DeliveryQueue.ts"
 import type { Ends } from "./AttemptEnding.ts"
+import { Loops } from "../../Loops.ts"
 
 interface Recording {
   readonly id: string
@@ -18,12 +19,15 @@ interface Recording {
 export const makeRecording = Effect.fnUntraced(function* ({ id, noLonger, now, queue }: Recording) {
   const journal = yield* Journal
   const tracing = yield* Tracing
+  const loops = yield* Loops
   return {
     finished: (attempt, outcome, verdict, how) => {
       const { item } = attempt
       // The answer's time is rounded, and an attempt does not end before it.
       const finishedAt = Math.max(now(), outcome.respondedAt)
-      const record = recordOf(attempt, id, outcome, verdict, finishedAt, Math.random())
+      const made = recordOf(attempt, id, outcome, verdict, finishedAt, Math.random())
+      const isSilent = !made.successful && loops.isSystem(item.payload.headers, item.teamId)
+      const record = isSilent ? { ...made, silent: true } : made
       journal.record(record, (recorded) => {
         noLonger(item)
         if (recorded === "superseded") queue.recorded(item, { kind: "superseded" })

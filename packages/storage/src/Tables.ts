@@ -221,6 +221,7 @@ export const tables = {
   deliveries: { ...team, kind: "waits", about: ["event_id", "events"], key: ["event_id"] },
   pending_routes: { ...team, kind: "waits", about: ["request_id", "requests"], key: ["connection_id", "request_id"] },
   workflow_queue: { ...team, kind: "waits", about: ["run_id", "workflow_runs"], key: ["run_id"] },
+  workflow_turns: { ...team, kind: "waits", about: ["run_id", "workflow_runs"], key: ["run_id"] },
   request_shares: { ...team, kind: "expires", at: "forgotten_at", hashed: ["token_hash"] },
   workflow_inputs: { ...team, kind: "expires", at: "expires_at" },
   step_results: { ...team, kind: "expires", at: "expires_at" },

@@ -30,7 +30,7 @@ interface Callbacks {
   /** A run waits until then (Unix ms). */
   readonly waits: (until: number, now: number) => void
   /** A run has ended or begun to wait. */
-  readonly ended: () => void
+  readonly ended: (runId: string) => void
 }
 
 /**
@@ -145,7 +145,7 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
             Deferred.doneUnsafe(left, Effect.succeed(false))
             own.delete(run.id)
             room.release(bytes)
-            ended()
+            ended(run.id)
           })
         )
       )

@@ -151,7 +151,7 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
     Effect.gen(function* () {
       const workflow = yield* flow({ triggers: { schedule: [{ cron: " 0  9 * * 1-5 ", timezone: "Europe/Berlin" }] } })
       const schedule = [{ cron: "0 9 * * 1-5", timezone: "Europe/Berlin", missed: "once" }]
-      const unset = { answer: null, deduplicate: null, concurrency: null, rate_limit: null }
+      const unset = { answer: null, deduplicate: null, concurrency: null, rate_limit: null, debounce: null }
       expect(workflow).toMatchObject({ version: 1, triggers: { schedule, ...unset } })
       const change = (triggers: unknown) => call("PATCH", `/workflows/${workflow.id}`, { body: { triggers } })
       expect((yield* change({ schedule })).body.version).toBe(1)
@@ -213,15 +213,23 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
         [{ concurrency: { limit: 1, most: 2 } }, "concurrency.most"],
         [{ rate_limit: { count: 101, period: "second" } }, "rate_limit.count"],
         [{ rate_limit: { count: 1.5, period: "day" } }, "rate_limit.count"],
-        [{ rate_limit: { count: 1, period: "week" } }, "rate_limit.period"]
+        [{ rate_limit: { count: 1, period: "week" } }, "rate_limit.period"],
+        [{ debounce: { wait_ms: 999 } }, "debounce.wait_ms"],
+        [{ debounce: { wait_ms: 60_000, max_wait_ms: 59_999 } }, "debounce.max_wait_ms"],
+        [{ debounce: { wait_ms: 60_000, key: "path" } }, "debounce.key"],
+        [{ debounce: { wait_ms: 60_000 }, answer: { step_id: "name" } }, "answer"]
       ] as const) {
         expect(yield* pathsOf(written)).toEqual([400, [`triggers.${path}`]])
       }
+      expect((yield* change({ debounce: { wait_ms: 60_000 } })).body).toMatchObject({
+        version: 3,
+        triggers: { debounce: { key: null, wait_ms: 60_000, max_wait_ms: 600_000 } }
+      })
       // A version that was stored before there were limits has none.
       const sql = yield* SqlClient.SqlClient
-      yield* sql`update workflows set triggers = triggers - 'concurrency' - 'rate_limit' where id = ${workflow.id}`
+      yield* sql`update workflows set triggers = triggers - 'concurrency' - 'rate_limit' - 'debounce' where id = ${workflow.id}`
       const old = (yield* call("GET", `/workflows/${workflow.id}`)).body
-      expect(old.triggers).toMatchObject({ concurrency: null, rate_limit: null })
+      expect(old.triggers).toMatchObject({ concurrency: null, rate_limit: null, debounce: null })
       expect((yield* change({})).body.version).toBe(old.version)
     })
   )

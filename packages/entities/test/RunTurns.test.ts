@@ -9,7 +9,7 @@ import { Workflows } from "@tidegate/storage/workflows/Workflows"
 import type { Outcome } from "@tidegate/workflows/StepKind"
 import { createDestination, team } from "../../storage/test/controlPlane.ts"
 import { WorkflowEntity } from "../src/Workflow/WorkflowProtocol.ts"
-import { coming, create, from, receive, runOf, sent, trim, wake, world } from "./RunsWorld.ts"
+import { arrive, coming, create, from, runOf, sent, trim, wake, world } from "./RunsWorld.ts"
 
 const done: Outcome = { kind: "succeeded", output: { status: 200 }, ports: ["out"] }
 
@@ -78,17 +78,6 @@ const lookNow = Effect.fnUntraced(function* (workflow: string) {
   const rows = yield* sql`
     update workflow_queue set due_at = now() where workflow_id = ${workflow} and due_at < now() + interval '31 seconds' returning 1`
   return rows.length
-})
-
-/** Requests arrive one after the other: those of one millisecond have no order. */
-const arrive = Effect.fnUntraced(function* (workflow: Parameters<typeof receive>[0], bodies: ReadonlyArray<unknown>) {
-  const runs: Array<string> = []
-  for (const body of bodies) {
-    const before = Date.now()
-    runs.push(yield* receive(workflow, body))
-    while (Date.now() <= before) yield* Effect.sleep("1 millis")
-  }
-  return runs
 })
 
 layer(world, { excludeTestServices: true })("Turns of a workflow's runs", (it) => {
@@ -332,16 +321,18 @@ layer(world, { excludeTestServices: true })("Turns of a workflow's runs", (it) =
       const permits = yield* sql<{ result: string }>`select result from step_results where key = ${workflow.id}`
       expect(permits).toHaveLength(1)
       const fast = yield* create([trim("only", "a")], [from(null, "only")], team, {
-        rate_limit: { count: 100, period: "second" }
+        rate_limit: { count: 1, period: "second" }
       })
-      const many = yield* arrive(
-        fast,
-        Array.from({ length: 15 }, (_, i) => i)
-      )
-      yield* ended(fast.id, many)
+      const three = yield* arrive(fast, [1, 2, 3])
+      // It is woken once; then it wakes itself when the next run may begin.
+      yield* wake(fast.id)
+      yield* Effect.repeat(statusesOf(three), {
+        until: (statuses) => statuses.every((status) => status === "succeeded"),
+        schedule: Schedule.spaced("20 millis")
+      })
       const order = yield* sql<{ id: string }>`
         select id from workflow_runs where workflow_id = ${fast.id} order by started_at, id`
-      expect(order.map(({ id }) => id)).toEqual(many)
+      expect(order.map(({ id }) => id)).toEqual(three)
     })
   )
 })

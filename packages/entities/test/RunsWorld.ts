@@ -124,6 +124,20 @@ export const receive = Effect.fnUntraced(function* (
   return run
 })
 
+/** Requests arrive one after the other: those of one millisecond have no order. */
+export const arrive = Effect.fnUntraced(function* (
+  workflow: Parameters<typeof receive>[0],
+  bodies: ReadonlyArray<unknown>
+) {
+  const runs: Array<string> = []
+  for (const body of bodies) {
+    const before = Date.now()
+    runs.push(yield* receive(workflow, body))
+    while (Date.now() <= before) yield* Effect.sleep("1 millis")
+  }
+  return runs
+})
+
 export const wake = (id: string) => Effect.flatMap(WorkflowEntity.client, (client) => client(id).Wake())
 
 export const runOf = Effect.fnUntraced(function* (id: string) {

@@ -45,17 +45,26 @@ export const WorkflowRateLimit = Schema.Struct({
 }).annotate({ identifier: "WorkflowRateLimit" })
 export type WorkflowRateLimit = typeof WorkflowRateLimit.Type
 
+/** Of runs with the same value at `key` that come soon after each other, the last one is carried out. */
+export const WorkflowDebounce = Schema.Struct({
+  key: Schema.NullOr(Schema.String),
+  wait_ms: Schema.Int.annotate({ description: "Milliseconds" }),
+  max_wait_ms: Schema.Int.annotate({ description: "Milliseconds" })
+}).annotate({ identifier: "WorkflowDebounce" })
+export type WorkflowDebounce = typeof WorkflowDebounce.Type
+
 export const WorkflowTriggers = Schema.Struct({
   schedule: Schema.Array(WorkflowSchedule),
   answer: Schema.NullOr(WorkflowAnswer),
   deduplicate: Schema.NullOr(WorkflowDeduplicate),
   concurrency: Schema.NullOr(WorkflowConcurrency),
-  rate_limit: Schema.NullOr(WorkflowRateLimit)
+  rate_limit: Schema.NullOr(WorkflowRateLimit),
+  debounce: Schema.NullOr(WorkflowDebounce)
 }).annotate({ identifier: "WorkflowTriggers" })
 export type WorkflowTriggers = typeof WorkflowTriggers.Type
 
 /** Settings that came after others: a row that was stored before them has none. */
-const later: Partial<WorkflowTriggers> = { concurrency: null, rate_limit: null }
+const later: Partial<WorkflowTriggers> = { concurrency: null, rate_limit: null, debounce: null }
 
 /** Stored triggers, complete. */
 export const completeTriggers = <Stored extends WorkflowTriggers | null>(stored: Stored): Stored =>

@@ -229,6 +229,7 @@ export const tables = {
   work_in_hand: { ...team, kind: "expires", at: "expires_at" },
   action_holds: { ...team, kind: "expires", at: "held_until" },
   workflow_values: { ...team, kind: "expires", at: "expires_at" },
+  workflow_windows: { ...team, kind: "expires", at: "expires_at" },
   workflow_keys: { ...team, kind: "expires", at: "expires_at" },
   dedupe_keys: { ...team, kind: "expires", at: "expires_at" },
   bulk_operations: { ...team, kind: "expires", at: "expires_at" },

@@ -11,6 +11,7 @@ const made = triggers("A paused workflow makes up for missed times when it goes 
 
 const limited = triggers("Limits on runs are stored with their defaults, belong to the version, and are validated")
 const turns = tests("packages/entities/test/RunTurns.test.ts")
+const debounced = tests("packages/entities/test/DebouncedRuns.test.ts")
 
 export const workflowTriggers: Section = {
   title: "Triggers of workflows",
@@ -20,12 +21,13 @@ export const workflowTriggers: Section = {
     "WorkflowTriggers WorkflowTriggersWrite": [
       of("schedule schedule[].* answer", written),
       of("deduplicate", repeated),
-      of("concurrency rate_limit", limited)
+      of("concurrency rate_limit debounce", limited)
     ],
     WorkflowSchedule: [of("cron timezone missed", written)],
     "WorkflowDeduplicate WorkflowDeduplicateWrite": [of("key window_ms", repeated)],
     "WorkflowConcurrency WorkflowConcurrencyWrite": [of("limit key", limited)],
     "WorkflowRateLimit WorkflowRateLimitWrite": [of("count period", limited)],
+    "WorkflowDebounce WorkflowDebounceWrite": [of("key wait_ms max_wait_ms", limited)],
     "WorkflowAnswer WorkflowAnswerWrite": [of("step_id timeout_ms", answered)]
   },
   states: [
@@ -45,6 +47,14 @@ export const workflowTriggers: Section = {
       "a death of the process loses no run that waits",
       turns("Random deaths of the process lose no run, begin none twice, and never exceed the limit")
     ),
+    row(
+      "of runs that come soon after each other the last one is carried out",
+      debounced("The last of the runs that come soon after each other is carried out when its window is over")
+    ),
+    row(
+      "a death of the process supersedes no run twice",
+      debounced("A death after a run was superseded ends it later, and one before a run begins lets it begin")
+    ),
     row("what is missed follows a stated rule", made),
     row(
       "a repeated call with an idempotency key begins one run",
@@ -57,6 +67,10 @@ export const workflowTriggers: Section = {
     row(
       "10,000 runs of a workflow wait to begin",
       turns("A run that finds too many waiting ends with a reason, and one that needs not wait begins")
+    ),
+    row(
+      "10,000 keys of a workflow wait for later runs",
+      debounced("Waiting runs begin when the setting is removed, and a run of one key too many ends with a reason")
     ),
     row("1,000 runs at once; 100 starts a second", limited),
     row(

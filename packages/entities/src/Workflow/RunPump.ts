@@ -7,11 +7,13 @@ import type { StepError } from "@tidegate/workflows/StepKind"
 import { Holds } from "../holds/ActionHolds.ts"
 import { Hand, setAside } from "../InHand.ts"
 import { carriedTo } from "./Carried.ts"
+import { debouncedRuns, tooManyKeys } from "./DebouncedRuns.ts"
 import type { GivenUpAs } from "./GiveUp.ts"
 import type { plansOf } from "./Plans.ts"
 import { Pace } from "./RunPace.ts"
 import { repeatedRuns } from "./RepeatedRuns.ts"
 import { Room, type TeamRoom } from "./RunRoom.ts"
+import { OwnRuns } from "./RunsInHand.ts"
 import { makeRunsUnderWay } from "./RunsUnderWay.ts"
 import { makeRunTurns, tooManyWaiting } from "./RunTurns.ts"
 import { standingOf } from "./Standing.ts"
@@ -31,6 +33,7 @@ type More = boolean | "once there is room"
 type Refusals = ReadonlyMap<string, readonly [error: StepError, as?: GivenUpAs]>
 
 const duplicate = { status: "succeeded", outcome: "duplicate" } as const
+const superseded = { status: "succeeded", outcome: "superseded" } as const
 
 const unreadable = { code: "INTERNAL_ERROR", message: "the version that the run goes by cannot be read" }
 
@@ -51,6 +54,14 @@ export const runPump = Effect.fnUntraced(function* (
   const comesDue = (at: number | null, now: number): void => {
     if (at !== null && at <= now + alarmedWithin) alarm(at)
   }
+  const clock = yield* Clock.Clock
+  const own = yield* OwnRuns
+  /** Runs wait to begin until then (Unix ms). The poller may have looked for such runs already. */
+  const waits = (at: number): void => {
+    if (at === Infinity) return
+    own.waits(at)
+    comesDue(at, clock.currentTimeMillisUnsafe())
+  }
   const rooms = yield* Room
   const pace = yield* Pace
   const hand = yield* Hand
@@ -64,9 +75,12 @@ export const runPump = Effect.fnUntraced(function* (
       worker.wake()
     }
   })
-  const turns = makeRunTurns(id, () => {
-    isWoken = true
-    worker.wake()
+  const turns = makeRunTurns(id, {
+    changed: () => {
+      isWoken = true
+      worker.wake()
+    },
+    waits: (at) => waits(at)
   })
   let team: TeamRoom | null = null
   let more: More = false
@@ -120,7 +134,21 @@ export const runPump = Effect.fnUntraced(function* (
     for (const [run, first] of yield* repeatedRuns(id, due, triggers?.deduplicate ?? null)) {
       refusals.set(run, [{ code: "DUPLICATE_RUN", message: `repeats ${first}` }, { as: duplicate }])
     }
-    const admitted = yield* turns.admit(due.filter((run) => !refusals.has(run.id)))
+    const debounced = yield* debouncedRuns(
+      id,
+      due.filter((run) => !refusals.has(run.id)),
+      triggers?.debounce ?? null
+    )
+    const here = new Set(due.map((run) => run.id))
+    for (const [run, later] of debounced.superseded) {
+      const refusal = [{ code: "SUPERSEDED_RUN", message: `${later} took its place` }, { as: superseded }] as const
+      if (here.has(run)) refusals.set(run, refusal)
+      // It waited, so it has no journal entries: otherwise it has begun meanwhile, and stays as it is.
+      else yield* runs.giveUp({ id: run, team_id: due[0]!.team_id, parts: 0, attempts: 1 }, ...refusal)
+    }
+    for (const run of debounced.refused) refusals.set(run, [tooManyKeys])
+    waits(debounced.nextAt)
+    const admitted = yield* turns.admit(debounced.begin)
     for (const run of admitted.refused) refusals.set(run, [tooManyWaiting])
     const begins = new Set(admitted.begin)
     return { begin: due.filter((run) => begins.has(run) || refusals.has(run.id)), refusals, more: admitted.more }

@@ -32,9 +32,13 @@ export interface Admitted {
 
 /**
  * The turns of one workflow's runs: how many there are at once, and how many begin in a period. A workflow without such limits costs
- * nothing here. `changed`: called when more runs may begin, to be followed by `give`.
+ * nothing here. `changed`: called when more runs may begin, to be followed by `give`. `waits`: called with the time (Unix ms) at which a
+ * waiting run is due, so that somebody looks then.
  */
-export const makeRunTurns = (workflowId: string, changed: () => void) => {
+export const makeRunTurns = (
+  workflowId: string,
+  { changed, waits }: { readonly changed: () => void; readonly waits: (at: number) => void }
+) => {
   let settings: TurnSettings | null = null
   let written = ""
   let pacing: Pacing | null = null
@@ -109,6 +113,7 @@ export const makeRunTurns = (workflowId: string, changed: () => void) => {
     for (const id of gone) left.delete(id)
     isDueAll = false
     isDue = given?.more ?? false
+    if (given !== null && given.lookAt !== null) waits(given.lookAt)
     return given
   })
 

@@ -4,7 +4,7 @@ import { compileSchedule, longestCron } from "@tidegate/workflows/triggers/Sched
 import { didYouMean } from "@tidegate/model/NearestName"
 import type { FieldErrors } from "../Input.ts"
 import { OneOf, optional, text } from "../Members.ts"
-import { ConcurrencyWrite, KeyPath, RateLimitWrite } from "./TurnSettings.ts"
+import { ConcurrencyWrite, DebounceWrite, KeyPath, maxWaitOf, RateLimitWrite } from "./TurnSettings.ts"
 
 /** What begins a workflow's runs beside its source's requests, as it is written. */
 
@@ -96,7 +96,8 @@ export const TriggersWrite = Schema.NullOr(
     answer: optional(Answer),
     deduplicate: optional(Deduplicate),
     concurrency: optional(ConcurrencyWrite),
-    rate_limit: optional(RateLimitWrite)
+    rate_limit: optional(RateLimitWrite),
+    debounce: optional(DebounceWrite)
   }).annotate({ identifier: "WorkflowTriggersWrite" })
 ).annotate({
   message: "must be an object or null",
@@ -122,7 +123,15 @@ export const triggersOf = (written: typeof TriggersWrite.Type): WorkflowTriggers
           written.concurrency == null
             ? null
             : { limit: written.concurrency.limit, key: written.concurrency.key ?? null },
-        rate_limit: written.rate_limit ?? null
+        rate_limit: written.rate_limit ?? null,
+        debounce:
+          written.debounce == null
+            ? null
+            : {
+                key: written.debounce.key ?? null,
+                wait_ms: written.debounce.wait_ms,
+                max_wait_ms: maxWaitOf(written.debounce)
+              }
       }
 
 /** Faults of triggers that depend on the rest of the workflow: settings that would have no effect. */
@@ -138,6 +147,11 @@ export const triggerFaults = ({
   const answer = triggers?.answer ?? null
   if (answer === null) return []
   if (source_id === null) return [{ path: "triggers.answer", message: "has no effect: the workflow has no source" }]
+  if (triggers?.debounce != null) {
+    return [
+      { path: "triggers.answer", message: "cannot be used with debounce: its sender would wait for later requests" }
+    ]
+  }
   const ids = steps.map(({ id }) => id)
   return ids.includes(answer.step_id)
     ? []

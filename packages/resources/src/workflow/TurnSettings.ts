@@ -66,3 +66,53 @@ export const RateLimitWrite = Schema.NullOr(
   description:
     "How many runs begin in a second, minute, hour or day. The others wait, and begin in the order of their arrival. Null: there is no such limit"
 })
+
+const [shortestWait, longestWait, longestOfAll] = [1_000, 3_600_000, 86_400_000]
+const waitMessage = `must be a whole number from ${shortestWait} to ${longestWait}`
+const maxWaitMessage = `must be a whole number from ${shortestWait} to ${longestOfAll}, and at least wait_ms`
+
+/** With this many times its wait, a key on which something always comes is carried out now and then. */
+const waits = 10
+
+export const maxWaitOf = ({
+  max_wait_ms,
+  wait_ms
+}: {
+  readonly max_wait_ms?: number | undefined
+  readonly wait_ms: number
+}): number => max_wait_ms ?? Math.min(waits * wait_ms, longestOfAll)
+
+export const DebounceWrite = Schema.NullOr(
+  Schema.Struct({
+    key: optional(
+      Schema.NullOr(KeyPath).annotate({
+        description:
+          "Runs with the same value there belong together; a run without a value is carried out at once. Null: all runs belong together"
+      })
+    ),
+    wait_ms: Schema.Number.annotate({ description: "How long nothing may have come, in milliseconds" }).check(
+      Schema.isInt({ message: waitMessage }).abort(),
+      Schema.isBetween({ minimum: shortestWait, maximum: longestWait }, { message: waitMessage })
+    ),
+    max_wait_ms: optional(
+      Schema.Number.annotate({
+        description: `How long the first run waits at most, in milliseconds. Default: ${waits} times \`wait_ms\``
+      }).check(
+        Schema.isInt({ message: maxWaitMessage }).abort(),
+        Schema.isBetween({ minimum: shortestWait, maximum: longestOfAll }, { message: maxWaitMessage })
+      )
+    )
+  })
+    .annotate({ message: "must be an object with a wait_ms" })
+    .check(
+      Schema.makeFilter(
+        (written) => maxWaitOf(written) >= written.wait_ms || { path: ["max_wait_ms"], issue: maxWaitMessage },
+        { toJsonSchema: () => ({}) }
+      )
+    )
+    .annotate({ identifier: "WorkflowDebounceWrite" })
+).annotate({
+  message: "must be an object with a wait_ms, or null",
+  description:
+    "Of runs that come soon after each other the last one is carried out; the outcome of the others is `superseded`. Null: every run is carried out"
+})

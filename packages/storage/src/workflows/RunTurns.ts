@@ -51,6 +51,8 @@ interface Given {
   readonly begin: ReadonlySet<string>
   /** Of those that asked, the runs that may not even wait. */
   readonly refused: ReadonlySet<string>
+  /** When a waiting run is due, so that somebody looks (Unix ms); null: none waits. */
+  readonly lookAt: number | null
   /** Whether others are due now. */
   readonly others: boolean
   /** Whether more may begin now than one transaction lets begin. */
@@ -160,11 +162,19 @@ const give = Effect.fnUntraced(function* ({
     yield* sql`update workflow_queue set due_at = ${never}::timestamptz where run_id = any(${Columns.text(parked)})`
   }
   const look = new Date(Math.min(now + lookAfter, count < next.length ? Math.max(nextAt, now + 1) : Infinity))
-  yield* sql`
-    update workflow_queue set due_at = ${look} where due_at > ${look} and run_id = (
-      select run_id from workflow_turns where workflow_id = ${workflowId} and not taken
-      order by workflow_id, key, created_at, run_id limit 1)`
-  return { begin, refused, others: others.length > 0, more: given.length === atOnce }
+  const looking = yield* sql<{ due_at: Date }>`
+    with head as (
+      select q.run_id, least(q.due_at, ${look}::timestamptz) as due_at from (
+        select run_id from workflow_turns where workflow_id = ${workflowId} and not taken
+        order by workflow_id, key, created_at, run_id limit 1
+      ) w join workflow_queue q on q.run_id = w.run_id
+    ), moved as (
+      update workflow_queue set due_at = ${look}::timestamptz
+      where run_id = (select run_id from head) and due_at > ${look}::timestamptz
+    )
+    select due_at from head`
+  const lookAt = looking[0]?.due_at.getTime() ?? null
+  return { begin, refused, lookAt, others: others.length > 0, more: given.length === atOnce }
 })
 
 /** Takes the newest runs out of a line that is too long. */

@@ -14,6 +14,7 @@ import { presentOf } from "../control/PresentOf.ts"
 import { nobody, type Store, type Values } from "../control/Store.ts"
 import type { Secrets } from "../secrets/Secrets.ts"
 import { keepTurns } from "./RunTurns.ts"
+import { keepWindows } from "./RunWindows.ts"
 import { keepSchedules } from "./Schedules.ts"
 import { holdNamed, teamFacts } from "./TeamFacts.ts"
 import type { WorkflowRow } from "./WorkflowRow.ts"
@@ -97,6 +98,7 @@ const make = Effect.gen(function* () {
     follow: Effect.fnUntraced(function* (before, after, at, by) {
       yield* keepSchedules(sql, before, after, at)
       yield* keepTurns(sql, before, after, at)
+      yield* keepWindows(sql, before, after, at)
       if (after.deleted_at !== null) {
         yield* sql`delete from workflow_versions where workflow_id = ${after.id}`
         yield* sql`delete from workflow_drafts where workflow_id = ${after.id}`

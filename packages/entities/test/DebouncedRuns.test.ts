@@ -7,8 +7,7 @@ import { Workflows } from "@tidegate/storage/workflows/Workflows"
 import { team } from "../../storage/test/controlPlane.ts"
 import { arrive, create, from, runOf, trim, wake, world } from "./RunsWorld.ts"
 
-const flow = (triggers: Partial<WorkflowTriggers>) =>
-  create([trim("only", "a")], [from(null, "only")], team, triggers)
+const flow = (triggers: Partial<WorkflowTriggers>) => create([trim("only", "a")], [from(null, "only")], team, triggers)
 
 const minute = { wait_ms: 60_000, max_wait_ms: 600_000 }
 

@@ -151,7 +151,8 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
     Effect.gen(function* () {
       const workflow = yield* flow({ triggers: { schedule: [{ cron: " 0  9 * * 1-5 ", timezone: "Europe/Berlin" }] } })
       const schedule = [{ cron: "0 9 * * 1-5", timezone: "Europe/Berlin", missed: "once" }]
-      expect(workflow).toMatchObject({ version: 1, triggers: { schedule, answer: null, deduplicate: null } })
+      const unset = { answer: null, deduplicate: null, concurrency: null, rate_limit: null, debounce: null }
+      expect(workflow).toMatchObject({ version: 1, triggers: { schedule, ...unset } })
       const change = (triggers: unknown) => call("PATCH", `/workflows/${workflow.id}`, { body: { triggers } })
       expect((yield* change({ schedule })).body.version).toBe(1)
       expect((yield* change(null)).body).toMatchObject({ version: 2, triggers: null })
@@ -181,6 +182,55 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
         400,
         [{ path: "triggers.answer.timeout_ms" }]
       ])
+    })
+  )
+
+  it.effect("Limits on runs are stored with their defaults, belong to the version, and are validated", () =>
+    Effect.gen(function* () {
+      const workflow = yield* flow({
+        triggers: { concurrency: { limit: 3 }, rate_limit: { count: 60, period: "minute" } }
+      })
+      expect(workflow.triggers).toMatchObject({
+        concurrency: { limit: 3, key: null },
+        rate_limit: { count: 60, period: "minute" }
+      })
+      const change = (triggers: unknown) => call("PATCH", `/workflows/${workflow.id}`, { body: { triggers } })
+      const same = { concurrency: { limit: 3, key: null }, rate_limit: { count: 60, period: "minute" } }
+      expect((yield* change(same)).body.version).toBe(1)
+      expect((yield* change({ concurrency: { limit: 3, key: "body.id" } })).body).toMatchObject({
+        version: 2,
+        triggers: { concurrency: { limit: 3, key: "body.id" }, rate_limit: null }
+      })
+      const pathsOf = (triggers: unknown) =>
+        Effect.map(change(triggers), ({ body, status }) => [
+          status,
+          body.data?.fields?.map(({ path }: { path: string }) => path)
+        ])
+      for (const [written, path] of [
+        [{ concurrency: { limit: 0 } }, "concurrency.limit"],
+        [{ concurrency: { limit: 1_001 } }, "concurrency.limit"],
+        [{ concurrency: { limit: 1, key: "trigger.body.id" } }, "concurrency.key"],
+        [{ concurrency: { limit: 1, most: 2 } }, "concurrency.most"],
+        [{ rate_limit: { count: 101, period: "second" } }, "rate_limit.count"],
+        [{ rate_limit: { count: 1.5, period: "day" } }, "rate_limit.count"],
+        [{ rate_limit: { count: 1, period: "week" } }, "rate_limit.period"],
+        [{ debounce: { wait_ms: 999 } }, "debounce.wait_ms"],
+        [{ debounce: { wait_ms: 60_000, max_wait_ms: 59_999 } }, "debounce.max_wait_ms"],
+        [{ debounce: { wait_ms: 60_000, key: "path" } }, "debounce.key"],
+        [{ debounce: { wait_ms: 60_000 }, answer: { step_id: "name" } }, "answer"]
+      ] as const) {
+        expect(yield* pathsOf(written)).toEqual([400, [`triggers.${path}`]])
+      }
+      expect((yield* change({ debounce: { wait_ms: 60_000 } })).body).toMatchObject({
+        version: 3,
+        triggers: { debounce: { key: null, wait_ms: 60_000, max_wait_ms: 600_000 } }
+      })
+      // A version that was stored before there were limits has none.
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update workflows set triggers = triggers - 'concurrency' - 'rate_limit' - 'debounce' where id = ${workflow.id}`
+      const old = (yield* call("GET", `/workflows/${workflow.id}`)).body
+      expect(old.triggers).toMatchObject({ concurrency: null, rate_limit: null, debounce: null })
+      expect((yield* change({})).body.version).toBe(old.version)
     })
   )
 

@@ -1,4 +1,6 @@
+import { Result } from "effect"
 import { describe, expect, it } from "vitest"
+import { compileOrdering } from "../../rules/src/Ordering.ts"
 import { formatter } from "../../actions/src/providers/Formatter.ts"
 import { formatterOutputs } from "../src/workflow/FormatterOutputs.ts"
 import { type Flow, or, text, workflow } from "../src/workflow/index.ts"
@@ -114,6 +116,74 @@ describe("Builder of workflows", () => {
       [{ for_each: "{{trigger.body.lines}}" }, { url: "https://stock.example/{{item.sku}}" }],
       [undefined, { body: "{{steps.ask.output.items[-1].status}}" }]
     ])
+  })
+
+  it("A step reads or changes a stored value, and a list is worked on by several calls at once", () => {
+    const built = order()
+      .store("count_orders", "increment", ({ trigger }) => ({
+        key: text`orders of ${trigger.body.customer.name}`,
+        by: 1
+      }))
+      .forEach(({ trigger }) => trigger.body.lines, { concurrency: 5 })
+      .http("ask", ({ item }) => ({ url: text`https://stock.example/${item.sku}` }), { config: { timeout_ms: 2_000 } })
+      .forEach(({ trigger }) => trigger.body.lines)
+      .store("keep", "set", ({ item, steps }) => ({ key: item.sku, value: steps.count_orders.output.value }), {
+        config: { on_error: "continue" }
+      })
+      .toJSON()
+    expect(built.steps.map(({ config, invocation_inputs, kind }) => ({ kind, config, invocation_inputs }))).toEqual([
+      {
+        kind: "store",
+        config: { operation: "increment" },
+        invocation_inputs: { key: "orders of {{trigger.body.customer.name}}", by: 1 }
+      },
+      {
+        kind: "action",
+        config: { timeout_ms: 2_000, for_each: "{{trigger.body.lines}}", concurrency: 5 },
+        invocation_inputs: { url: "https://stock.example/{{item.sku}}" }
+      },
+      {
+        kind: "store",
+        config: { on_error: "continue", operation: "set", for_each: "{{trigger.body.lines}}" },
+        invocation_inputs: { key: "{{item.sku}}", value: "{{steps.count_orders.output.value}}" }
+      }
+    ])
+    // @ts-expect-error -- there is no such operation
+    order().store("keep", "put", { key: "a" })
+    // @ts-expect-error -- a value has a key
+    order().store("keep", "get", {})
+  })
+
+  it("Settings of triggers are written with references into the request", () => {
+    const schedule = [{ cron: "0 9 * * *" }]
+    const built = order()
+      .triggers({
+        schedule,
+        deduplicate: { key: "body.id", window_ms: 60_000 },
+        concurrency: { limit: 1, key: ({ trigger }) => trigger.body.customer["e mail"] },
+        rate_limit: { count: 60, period: "minute" },
+        debounce: { key: ({ trigger }) => trigger.headers["x-order"], wait_ms: 5_000 },
+        answer: null
+      })
+      .destination("to_crm", "des_1")
+      .toJSON()
+    expect(built.triggers).toEqual({
+      schedule,
+      deduplicate: { key: "body.id", window_ms: 60_000 },
+      concurrency: { limit: 1, key: 'body.customer["e mail"]' },
+      rate_limit: { count: 60, period: "minute" },
+      debounce: { key: "headers.x-order", wait_ms: 5_000 },
+      answer: null
+    })
+    for (const { key } of [built.triggers!.concurrency!, built.triggers!.debounce!]) {
+      expect(Result.isSuccess(compileOrdering(key!))).toBe(true)
+    }
+    // @ts-expect-error -- an order has no such member
+    order().triggers({ concurrency: { limit: 1, key: ({ trigger }) => trigger.body.custommer } })
+    // @ts-expect-error -- a key is one value
+    order().triggers({ concurrency: { limit: 1, key: ({ trigger }) => trigger.body.customer } })
+    // @ts-expect-error -- there is no such setting
+    order().triggers({ concurency: { limit: 1 } })
   })
 
   it("A reference to a member that a body or an output does not have does not compile", () => {

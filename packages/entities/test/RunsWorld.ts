@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import { Sharding, TestRunner } from "effect/cluster"
 import { SqlClient } from "effect/sql"
 import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
+import { completeTriggers, type WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
 import { Journal } from "@tidegate/storage/Journal"
 import { RunJournal } from "@tidegate/storage/workflows/RunJournal"
 import { Sources } from "@tidegate/storage/control/Sources"
@@ -60,7 +61,8 @@ export const from = (source: string | null, target: string) => ({
 export const create = Effect.fnUntraced(function* (
   steps: ReadonlyArray<object>,
   edges: ReadonlyArray<object>,
-  owner: string = team
+  owner: string = team,
+  triggers: Partial<WorkflowTriggers> | null = null
 ) {
   const id = newId(prefixes.source, Date.now())
   const source = yield* (yield* Sources).create(owner, id, sourceFields({ name: unique("source") }))
@@ -74,7 +76,10 @@ export const create = Effect.fnUntraced(function* (
     steps: steps as never,
     edges: edges as never,
     version: 1,
-    triggers: null
+    triggers:
+      triggers === null
+        ? null
+        : completeTriggers({ schedule: [], answer: null, deduplicate: null, ...triggers } as never)
   })
 })
 
@@ -117,6 +122,20 @@ export const receive = Effect.fnUntraced(function* (
   )
   expect(outcome).toBe("committed")
   return run
+})
+
+/** Requests arrive one after the other: those of one millisecond have no order. */
+export const arrive = Effect.fnUntraced(function* (
+  workflow: Parameters<typeof receive>[0],
+  bodies: ReadonlyArray<unknown>
+) {
+  const runs: Array<string> = []
+  for (const body of bodies) {
+    const before = Date.now()
+    runs.push(yield* receive(workflow, body))
+    while (Date.now() <= before) yield* Effect.sleep("1 millis")
+  }
+  return runs
 })
 
 export const wake = (id: string) => Effect.flatMap(WorkflowEntity.client, (client) => client(id).Wake())

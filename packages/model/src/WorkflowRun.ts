@@ -20,7 +20,8 @@ export const RunOutcome = Schema.Literals([
   "completed_with_errors",
   "failed",
   "cancelled",
-  "duplicate"
+  "duplicate",
+  "superseded"
 ])
 
 const row = {

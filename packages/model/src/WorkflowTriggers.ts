@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { RatePeriod } from "./Destination.ts"
 
 /** What begins a workflow's runs beside the requests of its source. */
 
@@ -30,12 +31,44 @@ export const WorkflowDeduplicate = Schema.Struct({
 }).annotate({ identifier: "WorkflowDeduplicate" })
 export type WorkflowDeduplicate = typeof WorkflowDeduplicate.Type
 
+/** How many runs have begun and not ended at most; with a `key`, of those with the same value. The others wait in order. */
+export const WorkflowConcurrency = Schema.Struct({
+  limit: Schema.Int,
+  key: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "WorkflowConcurrency" })
+export type WorkflowConcurrency = typeof WorkflowConcurrency.Type
+
+/** How many runs begin in a period at most. The others wait in order. */
+export const WorkflowRateLimit = Schema.Struct({
+  count: Schema.Int,
+  period: RatePeriod
+}).annotate({ identifier: "WorkflowRateLimit" })
+export type WorkflowRateLimit = typeof WorkflowRateLimit.Type
+
+/** Of runs with the same value at `key` that come soon after each other, the last one is carried out. */
+export const WorkflowDebounce = Schema.Struct({
+  key: Schema.NullOr(Schema.String),
+  wait_ms: Schema.Int.annotate({ description: "Milliseconds" }),
+  max_wait_ms: Schema.Int.annotate({ description: "Milliseconds" })
+}).annotate({ identifier: "WorkflowDebounce" })
+export type WorkflowDebounce = typeof WorkflowDebounce.Type
+
 export const WorkflowTriggers = Schema.Struct({
   schedule: Schema.Array(WorkflowSchedule),
   answer: Schema.NullOr(WorkflowAnswer),
-  deduplicate: Schema.NullOr(WorkflowDeduplicate)
+  deduplicate: Schema.NullOr(WorkflowDeduplicate),
+  concurrency: Schema.NullOr(WorkflowConcurrency),
+  rate_limit: Schema.NullOr(WorkflowRateLimit),
+  debounce: Schema.NullOr(WorkflowDebounce)
 }).annotate({ identifier: "WorkflowTriggers" })
 export type WorkflowTriggers = typeof WorkflowTriggers.Type
+
+/** Settings that came after others: a row that was stored before them has none. */
+const later: Partial<WorkflowTriggers> = { concurrency: null, rate_limit: null, debounce: null }
+
+/** Stored triggers, complete. */
+export const completeTriggers = <Stored extends WorkflowTriggers | null>(stored: Stored): Stored =>
+  stored === null ? stored : { ...later, ...stored }
 
 /** What began a run. `manual`: a person by the API; `api`: a key. `workflow`: another workflow. */
 export const RunTriggerType = Schema.Literals(["request", "api", "manual", "schedule", "workflow"])

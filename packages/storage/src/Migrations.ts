@@ -50,6 +50,8 @@ import versionSettings from "./migrations/0047_version_settings.ts"
 import workflowDrafts from "./migrations/0048_workflow_drafts.ts"
 import workflowValues from "./migrations/0049_workflow_values.ts"
 import systemEvents from "./migrations/0050_system_events.ts"
+import workflowTurns from "./migrations/0051_workflow_turns.ts"
+import workflowWindows from "./migrations/0052_workflow_windows.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -103,7 +105,9 @@ const record = {
   "0047_version_settings": versionSettings,
   "0048_workflow_drafts": workflowDrafts,
   "0049_workflow_values": workflowValues,
-  "0050_system_events": systemEvents
+  "0050_system_events": systemEvents,
+  "0051_workflow_turns": workflowTurns,
+  "0052_workflow_windows": workflowWindows
 }
 const migrations = Migrator.fromRecord(record)
 

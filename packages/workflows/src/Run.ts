@@ -94,7 +94,15 @@ export type EdgeState = "open" | "taken" | SkipReason
 
 export interface RunState {
   readonly status: "queued" | "running" | "succeeded" | "failed"
-  readonly outcome: "completed" | "filtered" | "completed_with_errors" | "failed" | "cancelled" | "duplicate" | null
+  readonly outcome:
+    | "completed"
+    | "filtered"
+    | "completed_with_errors"
+    | "failed"
+    | "cancelled"
+    | "duplicate"
+    | "superseded"
+    | null
   /** While it is true, nothing starts. */
   readonly held: boolean
   /** Why nothing starts any more, and the step whose failure was the cause, if there is one. */

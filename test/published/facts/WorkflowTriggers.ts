@@ -9,6 +9,10 @@ const answered = triggers("A sender is answered by the output of a step, whether
 const repeated = triggers("A redelivery within the window repeats the first run and carries nothing out")
 const made = triggers("A paused workflow makes up for missed times when it goes on, and a disabled one has missed none")
 
+const limited = triggers("Limits on runs are stored with their defaults, belong to the version, and are validated")
+const turns = tests("packages/entities/test/RunTurns.test.ts")
+const debounced = tests("packages/entities/test/DebouncedRuns.test.ts")
+
 export const workflowTriggers: Section = {
   title: "Triggers of workflows",
   endpoints: [row("POST /workflows/{id}/runs", begun)],
@@ -16,16 +20,40 @@ export const workflowTriggers: Section = {
     WorkflowRunInput: [of("trigger", begun)],
     "WorkflowTriggers WorkflowTriggersWrite": [
       of("schedule schedule[].* answer", written),
-      of("deduplicate", repeated)
+      of("deduplicate", repeated),
+      of("concurrency rate_limit debounce", limited)
     ],
     WorkflowSchedule: [of("cron timezone missed", written)],
     "WorkflowDeduplicate WorkflowDeduplicateWrite": [of("key window_ms", repeated)],
+    "WorkflowConcurrency WorkflowConcurrencyWrite": [of("limit key", limited)],
+    "WorkflowRateLimit WorkflowRateLimitWrite": [of("count period", limited)],
+    "WorkflowDebounce WorkflowDebounceWrite": [of("key wait_ms max_wait_ms", limited)],
     "WorkflowAnswer WorkflowAnswerWrite": [of("step_id timeout_ms", answered)]
   },
   states: [
     row(
       "each occurrence of a schedule begins one run",
       triggers("Each occurrence begins one run, though several processes look and their clocks jump")
+    ),
+    row(
+      "runs beyond a limit wait, and begin in order",
+      turns("Runs beyond the limit wait as rows, and begin in the order of arrival as others end")
+    ),
+    row(
+      "runs of one key begin one after the other",
+      turns("Runs of one key begin one after the other in the order of arrival, and those of other keys beside them")
+    ),
+    row(
+      "a death of the process loses no run that waits",
+      turns("Random deaths of the process lose no run, begin none twice, and never exceed the limit")
+    ),
+    row(
+      "of runs that come soon after each other the last one is carried out",
+      debounced("The last of the runs that come soon after each other is carried out when its window is over")
+    ),
+    row(
+      "a death of the process supersedes no run twice",
+      debounced("A death after a run was superseded ends it later, and one before a run begins lets it begin")
     ),
     row("what is missed follows a stated rule", made),
     row(
@@ -36,6 +64,15 @@ export const workflowTriggers: Section = {
   ],
   limits: [
     row("10 schedules of a workflow; an answer waits 30 seconds at most", written),
+    row(
+      "10,000 runs of a workflow wait to begin",
+      turns("A run that finds too many waiting ends with a reason, and one that needs not wait begins")
+    ),
+    row(
+      "10,000 keys of a workflow wait for later runs",
+      debounced("Waiting runs begin when the setting is removed, and a run of one key too many ends with a reason")
+    ),
+    row("1,000 runs at once; 100 starts a second", limited),
     row(
       "all missed times: the latest 100",
       schedules("At most the latest hundred missed occurrences begin runs, however long nobody looked")

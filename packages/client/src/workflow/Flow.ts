@@ -1,6 +1,7 @@
 import type { components } from "../schema.ts"
 import type { formatterOutputs } from "./FormatterOutputs.ts"
 import { type Anything, conditionsOf, inputsOf, type ListRef, type Ref, roots, type Templated } from "./Reference.ts"
+import { type Triggers, triggersOf } from "./Triggers.ts"
 
 /**
  * Writes a workflow in code: the same JSON as one writes by hand, with references that the compiler checks. A flow is never
@@ -15,7 +16,7 @@ type Kind = Step["kind"]
 /** A workflow as `PUT /workflows` takes it. */
 export type WrittenWorkflow = Schemas["WorkflowWrite"] & { readonly steps: Array<Step>; readonly edges: Array<Edge> }
 
-export type Settings = Pick<Schemas["WorkflowWrite"], "description" | "status" | "version">
+export type Settings = Pick<Schemas["WorkflowWrite"], "description" | "run_label" | "status" | "version">
 
 /** The outputs of steps, by their ids. */
 export type Outputs = object
@@ -58,6 +59,13 @@ export interface Answered {
   readonly body: Anything
 }
 
+export interface Stored {
+  readonly key: string
+  readonly found: boolean
+  readonly value: Anything
+  readonly conflict: boolean
+}
+
 type OtherOutputs = typeof formatterOutputs
 
 type Formatted<Operation extends string> = {
@@ -86,6 +94,17 @@ export type From<Steps extends Outputs> =
       Pick<Edge, "condition" | "id" | "mapping" | "position"> & { readonly port: string }
     >)
 
+type StoreOperation = Extract<Step, { readonly kind: "store" }>["config"]["operation"]
+
+/** The inputs of an operation on a stored value. */
+export interface StoreInputs {
+  readonly key: Templated
+  readonly value?: Templated
+  readonly expected?: Templated
+  readonly by?: Templated
+  readonly expires_in_seconds?: Templated
+}
+
 interface Start {
   readonly step: string
   readonly port?: string
@@ -98,8 +117,8 @@ interface State {
   readonly edges: ReadonlyArray<unknown>
   /** Where the edges to the next step begin. */
   readonly ends: ReadonlyArray<Start>
-  /** The list for each of whose elements the next step runs. */
-  readonly list: unknown
+  /** The list for each of whose elements the next step runs, as members of its config. */
+  readonly list: object | null
 }
 
 type Listed<Output, Item> = [Item] extends [never]
@@ -248,6 +267,22 @@ export class Flow<Body, Steps extends Outputs, Item = never> {
     })
   }
 
+  /** Reads or changes a value that the workflow keeps between its runs. A `compare_and_set` is left by `out`, or by `conflict`. */
+  store<const Id extends string>(
+    id: Id,
+    operation: StoreOperation,
+    inputs: Given<StoreInputs, Body, Steps, Item>,
+    options: StepOptions<Partial<ConfigOf<"store">>> = {}
+  ) {
+    return this.#add<Record<Id, Listed<Stored, Item>>>({
+      id,
+      kind: "store",
+      ...withInputs(inputs),
+      ...options,
+      config: { ...options.config, operation }
+    })
+  }
+
   /**
    * Continues on the paths that hold: on all of them, or on the first. What follows the branch follows the ends of its paths;
    * `end` is no such end.
@@ -285,11 +320,17 @@ export class Flow<Body, Steps extends Outputs, Item = never> {
     return new Flow({ ...made, ends: [...ends, ...made.ends] })
   }
 
-  /** The next step runs once for each element of this list. */
+  /** The next step runs once for each element of this list: one after the other, or up to `concurrency` at once. */
   forEach<Element>(
-    list: (refs: Refs<Body, Steps, never>) => ListRef<Element>
-  ): Pick<Flow<Body, Steps, Element>, "action" | "destination" | "http" | "step"> {
-    return this.#with({ list: inputsOf(given(list)) })
+    list: (refs: Refs<Body, Steps, never>) => ListRef<Element>,
+    options: { readonly concurrency?: number } = {}
+  ): Pick<Flow<Body, Steps, Element>, "action" | "destination" | "http" | "step" | "store"> {
+    return this.#with({ list: { for_each: inputsOf(given(list)), ...options } })
+  }
+
+  /** What begins runs beside requests, and how runs wait for each other. A `key` is a path, or a reference into the request. */
+  triggers(settings: Triggers<Body>): Flow<Body, Steps, Item> {
+    return this.#with({ written: { ...this.#state.written, triggers: triggersOf(settings) } })
   }
 
   /** The next step follows these steps, or the trigger, instead of the step before. */
@@ -320,8 +361,7 @@ export class Flow<Body, Steps extends Outputs, Item = never> {
     const { edges, ends, list, steps } = this.#state
     const id = step["id"] as string
     if (steps.some((other) => other["id"] === id)) throw new Error(`two steps have the id ${id}`)
-    const added =
-      list === null ? step : { ...step, config: { ...(step["config"] as object | undefined), for_each: list } }
+    const added = list === null ? step : { ...step, config: { ...(step["config"] as object | undefined), ...list } }
     return this.#with({
       steps: [...steps, added],
       edges: [...edges, ...ends.map((start) => edgeTo(id, start))],
@@ -331,7 +371,7 @@ export class Flow<Body, Steps extends Outputs, Item = never> {
   }
 }
 
-const ruleOf = (key: string, { fallback, name, when }: Path<never, never>): unknown => ({
+const ruleOf = (key: string, { fallback, name, when }: Omit<Path<never, never>, "steps">): unknown => ({
   key,
   ...(name === undefined ? {} : { name }),
   ...(when === undefined

@@ -50,6 +50,9 @@ export const roots: Anything = referenceTo("")
 const pathOf = (value: unknown): string | null =>
   typeof value === "function" ? ((value as { readonly [path]?: string })[path] ?? null) : null
 
+/** The path of a reference into what begins a run, as settings of the workflow take it: `body.customer.id`. */
+export const requestPathOf = (of: unknown): unknown => pathOf(of)?.replace(/^trigger\./, "") ?? of
+
 /** The reference, or this JSON literal where its value is missing or null. */
 export const or = <Value>(of: Ref<Value>, instead: string | number | boolean | null): Ref<Value> =>
   referenceTo(`${pathOf(of)} ?? ${JSON.stringify(instead)}`)

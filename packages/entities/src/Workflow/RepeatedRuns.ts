@@ -1,17 +1,12 @@
-import { Effect, Result } from "effect"
+import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
-import { parseQuery, storedHeaders } from "@tidegate/model/Message"
 import type { WorkflowDeduplicate } from "@tidegate/model/WorkflowTriggers"
-import { inSlices } from "@tidegate/runtime/EventLoopBudget"
-import { compileOrdering } from "@tidegate/rules/Ordering"
-import { parsingBody } from "@tidegate/rules/RequestInput"
 import type { Database } from "@tidegate/storage/Database"
 import { claimKeys, type KeyedRun } from "@tidegate/storage/workflows/RunKeys"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
-import { payloadGone } from "@tidegate/storage/Tables"
+import { keysOf } from "./KeysOf.ts"
 
 const nothing: ReadonlyMap<string, string> = new Map()
-const noBody = new Uint8Array(0)
 
 /**
  * Runs that have not begun and repeat another one, with the id of that. A run without a value at the key repeats none. The key is
@@ -23,17 +18,14 @@ export const repeatedRuns = Effect.fnUntraced(function* (
   deduplicate: WorkflowDeduplicate | null
 ): Effect.fn.Return<ReadonlyMap<string, string>, SqlError.SqlError, Database> {
   if (deduplicate === null) return nothing
-  const key = Result.getOrNull(compileOrdering(deduplicate.key))
-  if (key === null) return nothing
   const repeated = new Map<string, string>()
   const byKey = new Map<string, KeyedRun>()
   const others: Array<KeyedRun> = []
-  for (const run of due) {
-    if (run.parts > 0 || run.headers === payloadGone) continue
-    const headers = storedHeaders(run)
-    const body = key.looksAtBody ? yield* inSlices(parsingBody(headers, run.body ?? noBody)) : null
-    const of = key.of({ headers, path: run.path, query: parseQuery(run.query), body: () => body })
-    if (of === null) continue
+  const fresh = due.filter(({ parts }) => parts === 0)
+  const keys = yield* keysOf(fresh, deduplicate.key)
+  for (const run of fresh) {
+    const of = keys.get(run.id)
+    if (of === undefined) continue
     const keyed = { id: run.id, team_id: run.team_id, key: of, created_at: run.created_at }
     if (byKey.has(of)) others.push(keyed)
     else byKey.set(of, keyed)

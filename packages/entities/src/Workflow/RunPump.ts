@@ -1,15 +1,21 @@
 import { Clock, Effect } from "effect"
+import type { WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
 import { makeWakeableWorker, type Next } from "@tidegate/runtime/WakeableWorker"
 import { clearDeleted } from "@tidegate/storage/workflows/RunClearing"
-import { bytesOf, type DueRun, dueRuns, partsOf, type RunningWorkflow } from "@tidegate/storage/workflows/Runs"
+import { bytesOf, type DueRun, dueRuns, partsOf } from "@tidegate/storage/workflows/Runs"
+import type { StepError } from "@tidegate/workflows/StepKind"
 import { Holds } from "../holds/ActionHolds.ts"
 import { Hand, setAside } from "../InHand.ts"
 import { carriedTo } from "./Carried.ts"
+import { debouncedRuns, tooManyKeys } from "./DebouncedRuns.ts"
+import type { GivenUpAs } from "./GiveUp.ts"
 import type { plansOf } from "./Plans.ts"
 import { Pace } from "./RunPace.ts"
 import { repeatedRuns } from "./RepeatedRuns.ts"
 import { Room, type TeamRoom } from "./RunRoom.ts"
+import { OwnRuns } from "./RunsInHand.ts"
 import { makeRunsUnderWay } from "./RunsUnderWay.ts"
+import { makeRunTurns, tooManyWaiting } from "./RunTurns.ts"
 import { standingOf } from "./Standing.ts"
 
 /** Runs that are read in one statement, with their requests and outputs; their bytes are limited by `RunRoom`. */
@@ -23,7 +29,11 @@ const alarmedWithin = 30_000
 /** Whether more runs may be due. "once there is room": they cannot be read now. */
 type More = boolean | "once there is room"
 
+/** Why a run ends before its first step. */
+type Refusals = ReadonlyMap<string, readonly [error: StepError, as?: GivenUpAs]>
+
 const duplicate = { status: "succeeded", outcome: "duplicate" } as const
+const superseded = { status: "succeeded", outcome: "superseded" } as const
 
 const unreadable = { code: "INTERNAL_ERROR", message: "the version that the run goes by cannot be read" }
 
@@ -44,17 +54,33 @@ export const runPump = Effect.fnUntraced(function* (
   const comesDue = (at: number | null, now: number): void => {
     if (at !== null && at <= now + alarmedWithin) alarm(at)
   }
+  const clock = yield* Clock.Clock
+  const own = yield* OwnRuns
+  /** Runs wait to begin until then (Unix ms). The poller may have looked for such runs already. */
+  const waits = (at: number): void => {
+    if (at === Infinity) return
+    own.waits(at)
+    comesDue(at, clock.currentTimeMillisUnsafe())
+  }
   const rooms = yield* Room
   const pace = yield* Pace
   const hand = yield* Hand
   const holds = yield* Holds
   const runs = yield* makeRunsUnderWay(id, {
     waits: comesDue,
-    ended: () => {
-      // There may be more runs, and at the end the rows of a deleted workflow have to be removed.
-      isWoken ||= runs.standing.kind === "stopped"
+    ended: (runId) => {
+      turns.left(runId)
+      // There may be more runs, others may have their turn, and at the end the rows of a deleted workflow have to be removed.
+      isWoken ||= runs.standing.kind === "stopped" || turns.isLimited
       worker.wake()
     }
+  })
+  const turns = makeRunTurns(id, {
+    changed: () => {
+      isWoken = true
+      worker.wake()
+    },
+    waits: (at) => waits(at)
   })
   let team: TeamRoom | null = null
   let more: More = false
@@ -66,10 +92,7 @@ export const runPump = Effect.fnUntraced(function* (
   /** Checked also with no run in hand: otherwise a thousand workflows that wake at once would each read as much as one may. */
   const hasRoom = (of: TeamRoom): boolean => !runs.isFull && of.mayRead(rooms.readBytes)
 
-  const begin = Effect.fnUntraced(function* (
-    due: ReadonlyArray<DueRun>,
-    deduplicate: RunningWorkflow["deduplicate"] = null
-  ) {
+  const begin = Effect.fnUntraced(function* (due: ReadonlyArray<DueRun>, refusals: Refusals) {
     const begun = due.filter(({ parts }) => parts > 0)
     const stored = yield* partsOf(
       begun.map(({ id }) => id),
@@ -79,23 +102,25 @@ export const runPump = Effect.fnUntraced(function* (
     const planned = yield* plans.plannedFor(due)
     const works = due.map((run) => ({ kind: "run" as const, id: run.id, team_id: run.team_id, bytes: bytesOf(run) }))
     const mannerOf = yield* hand.take(works)
-    const repeated = yield* repeatedRuns(id, due, deduplicate)
     for (const [i, run] of due.entries()) {
       const { plan, resources } = planned[i]!
       if (plan === null) {
         const { standing } = runs
         yield* runs.giveUp(run, standing.kind === "stopped" ? standing.error : unreadable)
+        turns.left(run.id)
         continue
       }
-      const first = repeated.get(run.id)
-      if (first !== undefined) {
-        yield* runs.giveUp(run, { code: "DUPLICATE_RUN", message: `repeats ${first}` }, { as: duplicate })
+      const refusal = refusals.get(run.id)
+      if (refusal !== undefined) {
+        yield* runs.giveUp(run, ...refusal)
+        turns.left(run.id)
         yield* hand.done(works[i]!)
         continue
       }
       const manner = mannerOf(works[i]!)
       if (manner === "set aside") {
         yield* runs.giveUp(run, setAside, { fromFirst: true })
+        turns.left(run.id)
         yield* hand.done(works[i]!)
         continue
       }
@@ -103,11 +128,38 @@ export const runPump = Effect.fnUntraced(function* (
     }
   })
 
+  /** Of due runs of an active workflow, those that begin now, and those that end before their first step. */
+  const admit = Effect.fnUntraced(function* (due: ReadonlyArray<DueRun>, triggers: WorkflowTriggers | null) {
+    const refusals = new Map<string, readonly [error: StepError, as?: GivenUpAs]>()
+    for (const [run, first] of yield* repeatedRuns(id, due, triggers?.deduplicate ?? null)) {
+      refusals.set(run, [{ code: "DUPLICATE_RUN", message: `repeats ${first}` }, { as: duplicate }])
+    }
+    const debounced = yield* debouncedRuns(
+      id,
+      due.filter((run) => !refusals.has(run.id)),
+      triggers?.debounce ?? null
+    )
+    const here = new Set(due.map((run) => run.id))
+    for (const [run, later] of debounced.superseded) {
+      const refusal = [{ code: "SUPERSEDED_RUN", message: `${later} took its place` }, { as: superseded }] as const
+      if (here.has(run)) refusals.set(run, refusal)
+      // It waited, so it has no journal entries: otherwise it has begun meanwhile, and stays as it is.
+      else yield* runs.giveUp({ id: run, team_id: due[0]!.team_id, parts: 0, attempts: 1 }, ...refusal)
+    }
+    for (const run of debounced.refused) refusals.set(run, [tooManyKeys])
+    waits(debounced.nextAt)
+    const admitted = yield* turns.admit(debounced.begin)
+    for (const run of admitted.refused) refusals.set(run, [tooManyWaiting])
+    const begins = new Set(admitted.begin)
+    return { begin: due.filter((run) => begins.has(run) || refusals.has(run.id)), refusals, more: admitted.more }
+  })
+
   /** Starts due runs that are not in hand. Returns whether there may be more. */
   const takeOn = Effect.gen(function* () {
     // The first query reads no runs: it finds the team, whose memory limit is needed before runs are read.
     const limit = team !== null && hasRoom(team) ? pace.take(id, readAtOnce) : 0
     const mayRead = limit > 0
+    yield* turns.give
     const now = yield* Clock.currentTimeMillis
     const due = yield* dueRuns(shard, id, now, { limit, bytes: rooms.readBytes, inHand: runs.ids() })
     pace.giveBack(id, limit - (due?.runs.length ?? 0))
@@ -119,11 +171,18 @@ export const runPump = Effect.fnUntraced(function* (
     team = rooms.of(running.team_id)
     runs.stand(standingOf(running))
     if (runs.standing.kind === "held") return false
+    const { triggers = null } = running
+    yield* turns.apply(running.team_id, runs.standing.kind === "active" ? triggers : null)
     comesDue(due.next, now)
     if (running.deleted) return runs.size === 0 && (yield* clearDeleted(id))
     if (!mayRead) return "once there is room"
     if (runs.hasTooManyUnstored) return false
-    yield* begin(due.runs, runs.standing.kind === "active" ? running.deduplicate : null)
+    const admitted =
+      runs.standing.kind === "active"
+        ? yield* admit(due.runs, triggers)
+        : { begin: due.runs, refusals: new Map(), more: false }
+    yield* begin(admitted.begin, admitted.refusals)
+    if (admitted.more) return true
     return due.runs.length > 0 && (due.runs.length < due.runs[0]!.found || due.runs.length === limit)
   }).pipe(
     rooms.reading,
@@ -164,6 +223,11 @@ export const runPump = Effect.fnUntraced(function* (
   })
 
   return {
+    /** A run was ended from outside. */
+    left: (runId: string): void => {
+      turns.left(runId)
+      isWoken ||= turns.isLimited
+    },
     /** Interrupts a run that is in hand, with its calls. With this number of journal entries, or fewer, it is not begun again. */
     abort: runs.abort,
     /** Works until no work is left. If it is already working, this returns at once, and the working fiber reads again. */

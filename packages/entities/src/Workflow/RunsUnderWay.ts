@@ -30,7 +30,7 @@ interface Callbacks {
   /** A run waits until then (Unix ms). */
   readonly waits: (until: number, now: number) => void
   /** A run has ended or begun to wait. */
-  readonly ended: () => void
+  readonly ended: (runId: string) => void
 }
 
 /**
@@ -52,7 +52,7 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
   const aborted = new Map<string, number>()
   let standing: Standing = { kind: "active" }
 
-  const noteEnd = (run: DueRun, moved: Moved): void => {
+  const noteEnd = (run: Pick<DueRun, "id">, moved: Moved): void => {
     if (moved === "failed" || moved === "refused") unstored.add(run.id)
   }
 
@@ -95,7 +95,7 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
       return Effect.raceFirst(told, Deferred.await(left))
     },
     /** Ends a run that is not to continue. */
-    giveUp: (run: DueRun, error: StepError, options?: GivenUpAs) =>
+    giveUp: (run: Pick<DueRun, "attempts" | "id" | "parts" | "team_id">, error: StepError, options?: GivenUpAs) =>
       Effect.map(giveUp(run, error, options), (moved) => noteEnd(run, moved)),
     abort: (id: string, parts: number): Effect.Effect<void> =>
       Effect.suspend(() => {
@@ -145,7 +145,7 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
             Deferred.doneUnsafe(left, Effect.succeed(false))
             own.delete(run.id)
             room.release(bytes)
-            ended()
+            ended(run.id)
           })
         )
       )

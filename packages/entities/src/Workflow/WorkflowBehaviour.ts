@@ -66,7 +66,11 @@ export const layer = WorkflowEntity.toLayer(
         around(carryThrough(Effect.provideContext(retryStep(id, shard, workflowOf(payload.team_id), payload), stored))),
       Answer: ({ payload }) => Effect.provideContext(answerOf(id, workflowOf(payload.team_id), payload), stored),
       CancelRun: ({ payload }) =>
-        around(carryThrough(Effect.provideContext(cancelRun(id, payload, pump.abort), stored))),
+        around(
+          Effect.tap(carryThrough(Effect.provideContext(cancelRun(id, payload, pump.abort), stored)), () =>
+            Effect.sync(() => pump.left(payload.run_id))
+          )
+        ),
       Rerun: ({ payload }) =>
         around(carryThrough(Effect.provideContext(rerun(id, shard, workflowOf(payload.team_id), payload), stored))),
       Decide: ({ payload }) =>

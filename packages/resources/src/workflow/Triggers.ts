@@ -1,11 +1,10 @@
 import { Result, Schema } from "effect"
 import { MissedRule, type WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
-import { maxPathLength } from "@tidegate/json/JsonPath"
-import { compileOrdering } from "@tidegate/rules/Ordering"
 import { compileSchedule, longestCron } from "@tidegate/workflows/triggers/Schedule"
 import { didYouMean } from "@tidegate/model/NearestName"
 import type { FieldErrors } from "../Input.ts"
 import { OneOf, optional, text } from "../Members.ts"
+import { ConcurrencyWrite, DebounceWrite, KeyPath, maxWaitOf, RateLimitWrite } from "./TurnSettings.ts"
 
 /** What begins a workflow's runs beside its source's requests, as it is written. */
 
@@ -67,19 +66,9 @@ const Answer = Schema.NullOr(
 const longestWindow = 7 * 86_400_000
 const windowMessage = `must be a whole number from 1000 to ${longestWindow}`
 
-const Key = text
-  .check(
-    Schema.makeFilter(
-      (path: string) =>
-        Result.match(compileOrdering(path), { onSuccess: () => true, onFailure: ({ message }) => message }),
-      { toJsonSchema: () => ({ maxLength: maxPathLength, pattern: String.raw`^(\$\.)?(body|headers|query)[.\[]` }) }
-    )
-  )
-  .annotate({ description: "A path to one value of what began the run, in its body, headers or query" })
-
 const Deduplicate = Schema.NullOr(
   Schema.Struct({
-    key: Key,
+    key: KeyPath,
     window_ms: Schema.Number.annotate({ description: "Milliseconds, up to 7 days" }).check(
       Schema.isInt({ message: windowMessage }).abort(),
       Schema.isBetween({ minimum: 1_000, maximum: longestWindow }, { message: windowMessage })
@@ -105,7 +94,10 @@ export const TriggersWrite = Schema.NullOr(
         .annotate({ description: "Times at which runs begin" })
     ),
     answer: optional(Answer),
-    deduplicate: optional(Deduplicate)
+    deduplicate: optional(Deduplicate),
+    concurrency: optional(ConcurrencyWrite),
+    rate_limit: optional(RateLimitWrite),
+    debounce: optional(DebounceWrite)
   }).annotate({ identifier: "WorkflowTriggersWrite" })
 ).annotate({
   message: "must be an object or null",
@@ -126,7 +118,20 @@ export const triggersOf = (written: typeof TriggersWrite.Type): WorkflowTriggers
           written.answer == null
             ? null
             : { step_id: written.answer.step_id, timeout_ms: written.answer.timeout_ms ?? 10_000 },
-        deduplicate: written.deduplicate ?? null
+        deduplicate: written.deduplicate ?? null,
+        concurrency:
+          written.concurrency == null
+            ? null
+            : { limit: written.concurrency.limit, key: written.concurrency.key ?? null },
+        rate_limit: written.rate_limit ?? null,
+        debounce:
+          written.debounce == null
+            ? null
+            : {
+                key: written.debounce.key ?? null,
+                wait_ms: written.debounce.wait_ms,
+                max_wait_ms: maxWaitOf(written.debounce)
+              }
       }
 
 /** Faults of triggers that depend on the rest of the workflow: settings that would have no effect. */
@@ -142,6 +147,11 @@ export const triggerFaults = ({
   const answer = triggers?.answer ?? null
   if (answer === null) return []
   if (source_id === null) return [{ path: "triggers.answer", message: "has no effect: the workflow has no source" }]
+  if (triggers?.debounce != null) {
+    return [
+      { path: "triggers.answer", message: "cannot be used with debounce: its sender would wait for later requests" }
+    ]
+  }
   const ids = steps.map(({ id }) => id)
   return ids.includes(answer.step_id)
     ? []

@@ -3,7 +3,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { listed, type Listed } from "@tidegate/model/Lists"
 import type { WorkflowStatus } from "@tidegate/model/Workflow"
-import type { WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
+import { completeTriggers, type WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
 import type { WorkflowComparison, WorkflowVersion, WorkflowVersionDetail } from "@tidegate/model/WorkflowVersion"
 import { compare, type Compared } from "@tidegate/workflows/Comparison"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
@@ -49,7 +49,7 @@ const recordOf = (workflow_id: string, current: number, row: VersionRow): Workfl
   description: row.settings?.description ?? null,
   source_id: row.settings?.source_id ?? null,
   run_label: row.run_label,
-  triggers: row.settings?.triggers ?? null,
+  triggers: completeTriggers(row.settings?.triggers ?? null),
   definition_hash: row.definition_hash,
   created_by_user_id: row.created_by_user_id,
   created_at: row.created_at.toISOString()

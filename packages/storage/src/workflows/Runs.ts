@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
 import type { StoredHead } from "@tidegate/model/Message"
-import type { WorkflowDeduplicate } from "@tidegate/model/WorkflowTriggers"
+import { completeTriggers, type WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { HotSql } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
@@ -46,7 +46,8 @@ export interface RunningWorkflow {
   readonly team_id: string
   readonly status: "draft" | "active" | "paused" | "disabled"
   readonly deleted: boolean
-  readonly deduplicate?: WorkflowDeduplicate | null
+  /** Of `dueRuns` only. */
+  readonly triggers?: WorkflowTriggers | null
 }
 
 /** The work of a workflow. */
@@ -63,9 +64,9 @@ interface Running {
   readonly running_team: string
   readonly running_status: RunningWorkflow["status"]
   readonly running_deleted: boolean
-  readonly running_deduplicate: WorkflowDeduplicate | null
   readonly running_next: Date | null
-  /** In the first row alone. */
+  /** In the first row alone, like what is held. Those of older rows are not complete. */
+  readonly running_triggers: WorkflowTriggers | null
   readonly running_held: Readonly<Record<string, number>> | null
 }
 
@@ -89,7 +90,7 @@ export const dueRuns = Effect.fnUntraced(function* (
   const ownInput = sql.literal(`r.request_id >= '${prefixes.workflowRun}'`)
   const rows = yield* sql<DueRow>`
     with running as materialized (
-      select team_id, status, deleted_at is not null as deleted, triggers -> 'deduplicate' as deduplicate, (
+      select team_id, status, deleted_at is not null as deleted, triggers, (
           select due_at from workflow_queue
           where shard = ${shard} and workflow_id = ${workflowId} and due_at > ${new Date(now)}
           order by shard, workflow_id, due_at limit 1
@@ -125,23 +126,25 @@ export const dueRuns = Effect.fnUntraced(function* (
         left join lateral (select * from workflow_inputs i where i.run_id = r.request_id and ${ownInput}) i on true
       where c.before < ${bytes}
     )
-    select running.team_id as running_team, running.status as running_status, running.deleted as running_deleted, running.deduplicate as running_deduplicate, running.next as running_next,
-      case when row_number() over (order by due_at, id) = 1 then running.held end as running_held, chosen_runs.*
+    select running.team_id as running_team, running.status as running_status, running.deleted as running_deleted, running.next as running_next,
+      case when row_number() over (order by due_at, id) = 1 then running.held end as running_held,
+      case when row_number() over (order by due_at, id) = 1 then running.triggers end as running_triggers, chosen_runs.*
     from running left join chosen_runs on true
     order by due_at, id`
   const [first] = rows
   if (first === undefined) return null
   const {
-    running_deduplicate: deduplicate,
     running_deleted: deleted,
     running_held,
     running_next,
     running_status: status,
-    running_team: team_id
+    running_team: team_id,
+    running_triggers
   } = first
   const next = running_next?.getTime() ?? null
   const held = new Map(Object.entries(running_held ?? {}))
-  return { running: { team_id, status, deleted, deduplicate }, runs: rows.filter((row) => row.id !== null), next, held }
+  const triggers = completeTriggers(running_triggers ?? null)
+  return { running: { team_id, status, deleted, triggers }, runs: rows.filter((row) => row.id !== null), next, held }
 })
 
 export interface StoredPart {

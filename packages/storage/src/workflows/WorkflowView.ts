@@ -3,6 +3,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { prefixes } from "@tidegate/model/Ids"
 import { storedHeaders } from "@tidegate/model/Message"
 import type { RuntimeIssue, Workflow } from "@tidegate/model/Workflow"
+import { completeTriggers } from "@tidegate/model/WorkflowTriggers"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { sampleOf } from "@tidegate/workflows/Sample"
 import { shownGraph } from "@tidegate/workflows/StepCredentials"
@@ -154,7 +155,7 @@ export const showWorkflows = Effect.fnUntraced(function* (
         runtime_issue
       },
       ...(listed ? {} : (shownGraph({ steps: row.steps, edges: row.edges }) as never)),
-      ...(listed ? {} : { triggers: row.triggers }),
+      ...(listed ? {} : { triggers: completeTriggers(row.triggers) }),
       steps_count: row.named.length,
       edges_count: row.edges_count,
       created_at: row.created_at.toISOString(),

@@ -3,6 +3,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { isSameJson } from "@tidegate/json/ExactNumber"
 import { fail, invalid, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
+import { completeTriggers } from "@tidegate/model/WorkflowTriggers"
 import { workflow, type WorkflowFields } from "@tidegate/resources/Workflow"
 import { checkDefinition, namedIds } from "@tidegate/resources/workflow/DefinitionCheck"
 import type { DefinitionFacts } from "@tidegate/resources/workflow/DefinitionFacts"
@@ -12,6 +13,8 @@ import { makeStore } from "../control/MakeStore.ts"
 import { presentOf } from "../control/PresentOf.ts"
 import { nobody, type Store, type Values } from "../control/Store.ts"
 import type { Secrets } from "../secrets/Secrets.ts"
+import { keepTurns } from "./RunTurns.ts"
+import { keepWindows } from "./RunWindows.ts"
 import { keepSchedules } from "./Schedules.ts"
 import { holdNamed, teamFacts } from "./TeamFacts.ts"
 import type { WorkflowRow } from "./WorkflowRow.ts"
@@ -56,6 +59,7 @@ const make = Effect.gen(function* () {
 
   const store = yield* makeStore<WorkflowRow, typeof workflow>(workflow, {
     show: (rows, options) => showWorkflows(sql, rows, options),
+    fields: (fields) => ({ ...fields, triggers: completeTriggers(fields.triggers) }),
     hold: Effect.fnUntraced(function* (team_id, before, next) {
       const named = namedIds((next["steps"] as WorkflowFields["steps"] | undefined) ?? [])
       const after = next["source_id"] as string | null | undefined
@@ -79,7 +83,8 @@ const make = Effect.gen(function* () {
       const faults = triggerFaults({ ...written, steps })
       if (faults.length > 0) yield* invalid(faults)
       const after = { ...written, steps, edges }
-      if (before !== null && versioned.every((field) => isSameJson(before[field], after[field]))) return null
+      const stored = before === null ? null : { ...before, triggers: completeTriggers(before.triggers) }
+      if (stored !== null && versioned.every((field) => isSameJson(stored[field], after[field]))) return null
       return {
         ...next,
         steps: JSON.stringify(steps),
@@ -92,6 +97,8 @@ const make = Effect.gen(function* () {
     alone: () => null,
     follow: Effect.fnUntraced(function* (before, after, at, by) {
       yield* keepSchedules(sql, before, after, at)
+      yield* keepTurns(sql, before, after, at)
+      yield* keepWindows(sql, before, after, at)
       if (after.deleted_at !== null) {
         yield* sql`delete from workflow_versions where workflow_id = ${after.id}`
         yield* sql`delete from workflow_drafts where workflow_id = ${after.id}`

@@ -154,6 +154,10 @@ const world = Layer.effectDiscard(
         values (${`wsp_${idOf(old, team, 0, 6)}`}, ${team}, ${run}, 1, '{}', now())`
       yield* sql`insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
         values (${run}, ${team}, 1, ${workflow}, now())`
+      yield* sql`insert into workflow_turns (run_id, team_id, workflow_id, key, created_at)
+        values (${run}, ${team}, ${workflow}, '', now())`
+      yield* sql`insert into workflow_windows (workflow_id, key, team_id, run_id, run_at, opened_at, due_at, expires_at)
+        values (${workflow}, '', ${team}, ${run}, now(), now(), now(), now() + interval '1 day')`
       yield* sql`insert into workflow_drafts (workflow_id, team_id, based_on_version, steps, edges, created_at, updated_at)
         values (${workflow}, ${team}, 1, '[]', '[]', now(), now())`
       yield* sql`insert into workflow_schedules (workflow_id, team_id, cron, timezone, missed, active)

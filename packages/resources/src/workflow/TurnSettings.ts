@@ -1,0 +1,118 @@
+import { Result, Schema } from "effect"
+import { maxPathLength } from "@tidegate/json/JsonPath"
+import { RatePeriod, ratePeriodMs } from "@tidegate/model/Destination"
+import { compileOrdering } from "@tidegate/rules/Ordering"
+import { OneOf, optional, text } from "../Members.ts"
+
+/** Settings of a workflow that let its runs wait before they begin, as they are written. */
+
+/** A path to the value by which runs belong together. */
+export const KeyPath = text
+  .check(
+    Schema.makeFilter(
+      (path: string) =>
+        Result.match(compileOrdering(path), { onSuccess: () => true, onFailure: ({ message }) => message }),
+      { toJsonSchema: () => ({ maxLength: maxPathLength, pattern: String.raw`^(\$\.)?(body|headers|query)[.\[]` }) }
+    )
+  )
+  .annotate({ description: "A path to one value of what began the run, in its body, headers or query" })
+
+const mostAtOnce = 1_000
+const limitMessage = `must be a whole number from 1 to ${mostAtOnce}`
+
+export const ConcurrencyWrite = Schema.NullOr(
+  Schema.Struct({
+    limit: Schema.Number.annotate({ description: "Runs that have begun and not ended" }).check(
+      Schema.isInt({ message: limitMessage }).abort(),
+      Schema.isBetween({ minimum: 1, maximum: mostAtOnce }, { message: limitMessage })
+    ),
+    key: optional(
+      Schema.NullOr(KeyPath).annotate({
+        description:
+          "The limit holds for the runs with the same value there; runs without a value belong together. Null: it holds for all runs"
+      })
+    )
+  }).annotate({ identifier: "WorkflowConcurrencyWrite" })
+).annotate({
+  message: "must be an object with a limit, or null",
+  description:
+    "Runs beyond the limit wait, and begin in the order of their arrival as others end. Null: all begin at once"
+})
+
+/** Starts in a second. Each is a commit of its own, and a workflow's runs begin in one process. */
+const fastest = 100
+const mostStarts = 100_000
+const countMessage = `must be a whole number from 1 to ${mostStarts}, and at most ${fastest} a second`
+
+export const RateLimitWrite = Schema.NullOr(
+  Schema.Struct({
+    count: Schema.Number.annotate({ description: "Runs that begin in a period" }).check(
+      Schema.isInt({ message: countMessage }).abort(),
+      Schema.isBetween({ minimum: 1, maximum: mostStarts }, { message: countMessage })
+    ),
+    period: OneOf(RatePeriod.literals)
+  })
+    .annotate({ message: "must be an object with a count and a period" })
+    .check(
+      Schema.makeFilter(
+        ({ count, period }) =>
+          (count * 1_000) / ratePeriodMs[period] <= fastest || { path: ["count"], issue: countMessage },
+        { toJsonSchema: () => ({}) }
+      )
+    )
+    .annotate({ identifier: "WorkflowRateLimitWrite" })
+).annotate({
+  message: "must be an object with a count and a period, or null",
+  description:
+    "How many runs begin in a second, minute, hour or day. The others wait, and begin in the order of their arrival. Null: there is no such limit"
+})
+
+const [shortestWait, longestWait, longestOfAll] = [1_000, 3_600_000, 86_400_000]
+const waitMessage = `must be a whole number from ${shortestWait} to ${longestWait}`
+const maxWaitMessage = `must be a whole number from ${shortestWait} to ${longestOfAll}, and at least wait_ms`
+
+/** With this many times its wait, a key on which something always comes is carried out now and then. */
+const waits = 10
+
+export const maxWaitOf = ({
+  max_wait_ms,
+  wait_ms
+}: {
+  readonly max_wait_ms?: number | undefined
+  readonly wait_ms: number
+}): number => max_wait_ms ?? Math.min(waits * wait_ms, longestOfAll)
+
+export const DebounceWrite = Schema.NullOr(
+  Schema.Struct({
+    key: optional(
+      Schema.NullOr(KeyPath).annotate({
+        description:
+          "Runs with the same value there belong together; a run without a value is carried out at once. Null: all runs belong together"
+      })
+    ),
+    wait_ms: Schema.Number.annotate({ description: "How long nothing may have come, in milliseconds" }).check(
+      Schema.isInt({ message: waitMessage }).abort(),
+      Schema.isBetween({ minimum: shortestWait, maximum: longestWait }, { message: waitMessage })
+    ),
+    max_wait_ms: optional(
+      Schema.Number.annotate({
+        description: `How long the first run waits at most, in milliseconds. Default: ${waits} times \`wait_ms\``
+      }).check(
+        Schema.isInt({ message: maxWaitMessage }).abort(),
+        Schema.isBetween({ minimum: shortestWait, maximum: longestOfAll }, { message: maxWaitMessage })
+      )
+    )
+  })
+    .annotate({ message: "must be an object with a wait_ms" })
+    .check(
+      Schema.makeFilter(
+        (written) => maxWaitOf(written) >= written.wait_ms || { path: ["max_wait_ms"], issue: maxWaitMessage },
+        { toJsonSchema: () => ({}) }
+      )
+    )
+    .annotate({ identifier: "WorkflowDebounceWrite" })
+).annotate({
+  message: "must be an object with a wait_ms, or null",
+  description:
+    "Of runs that come soon after each other the last one is carried out; the outcome of the others is `superseded`. Null: every run is carried out"
+})

@@ -356,6 +356,6 @@ export const source = resource({
   switches: ["disable", "enable"],
   weight: "octet_length(t.config::text)",
   largestBody: maxSourceBody,
-  errors: {},
+  errors: { delete: ["RESOURCE_IN_USE"] },
   example
 })

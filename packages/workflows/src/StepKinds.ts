@@ -22,8 +22,8 @@ const rows = [
 /** Every kind of step. */
 export const stepKinds: ReadonlyArray<StepKind<unknown>> = rows
 
-/** The kinds whose steps leave the process. */
-export type KindOutside = Extract<(typeof rows)[number], { readonly compile: null }>["kind"]
+/** The kinds whose steps leave the process. Of `wait` these are the steps that wait for a request. */
+export type KindOutside = Extract<(typeof rows)[number], { readonly compile: null }>["kind"] | "wait"
 
 /** The kind with this name; `paths` is another name of `branch`. */
 export const stepKindOf = (name: string): StepKind<unknown> | null =>

@@ -172,6 +172,38 @@ export class Flow<Body, Steps extends Outputs, Item = never> {
     })
   }
 
+  /**
+   * Waits for a request at a source (`src_…`) that matches the filter, if there is one. What follows, follows the request; follow the end
+   * of the time with `after({ step: id, port: "timed_out" })`.
+   */
+  waitForEvent<const Id extends string>(
+    id: Id,
+    source: string,
+    {
+      filter,
+      ...most
+    }: Pick<ConfigOf<"wait">, "amount" | "unit"> & { readonly filter?: Given<Templated, Body, Steps> },
+    options: StepOptions<never> = {}
+  ) {
+    type Output = Answered & {
+      readonly request_id: string
+      readonly method: string
+      readonly path: string
+      readonly query: Anything
+      readonly body_omitted: boolean
+      readonly received_at: string
+      readonly released_at: string
+    }
+    return this.#add<Record<Id, Omit<Output, "status">>>({
+      id,
+      kind: "wait",
+      resource_id: source,
+      ...options,
+      config: { for: "event", ...most },
+      ...(filter === undefined ? {} : { invocation_inputs: { filter: inputsOf(given(filter)) } })
+    })
+  }
+
   /** Calls a saved action (`act_…`), or one of the catalog without credentials (`formatter/text.titlecase`). */
   action<const Id extends string, const Action extends string>(
     id: Id,

@@ -58,7 +58,7 @@ export const signalStep = Effect.fnUntraced(function* (
     const state = isAwaited ? decide(plan, noFacts, before, signalled, now).state : before
     if (state === before) {
       const { status } = before.steps[index]!
-      const what = { approval: "decision", callback: "callback" }[awaited]
+      const what = { approval: "decision", callback: "callback", event: "request" }[awaited]
       const message = `the step is ${status} and does not wait for a ${what}`
       return yield* fail("STEP_NOT_WAITING", message, { step_status: status })
     }

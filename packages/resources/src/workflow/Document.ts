@@ -103,7 +103,7 @@ const descriptions: { readonly [kind: string]: string } = {
   delay: "Waits for an amount of a unit, or until a time. At most 31 days.",
   branch:
     "Continues on the paths that match: an edge selects one by the port path_<key>. `paths` is an alias of the kind.",
-  wait: "Waits for a decision of a person, or for a callback. It is left by out, rejected (a decision only), or timed_out.",
+  wait: "Waits for a decision of a person, for a callback, or for a request at a source (src_…) that matches the input filter. It is left by out, rejected (a decision only), or timed_out.",
   store:
     "Reads or changes a value that the workflow keeps between runs. compare_and_set is left by out, or by conflict."
 }
@@ -129,7 +129,9 @@ const stepOf = (row: StepKind<unknown>): Schema.Top => {
   const taken =
     kind === "destination" || kind === "transformation"
       ? `${envelopeInputs.join(", ")}; absent ones have the trigger's values`
-      : "Values and templates such as {{trigger.body.id}}, by input name"
+      : kind === "wait"
+        ? "filter: conditions about the request that the step waits for. A template in it stands for a text, a number or a truth value"
+        : "Values and templates such as {{trigger.body.id}}, by input name"
   return Schema.Struct({
     id: GraphId,
     kind: kind === "branch" ? Schema.Literals(["branch", "paths"]) : Schema.Literal(kind),

@@ -12,7 +12,7 @@ import type { Owner } from "../secrets/SealedColumn.ts"
 import { Secrets } from "../secrets/Secrets.ts"
 import { makeStore } from "./MakeStore.ts"
 import { nobody, noRows, type Store, type StoredRow, type Values } from "./Store.ts"
-import { loseSource } from "../workflows/WorkflowLinks.ts"
+import { loseSource, refuseUsedBySteps } from "../workflows/WorkflowLinks.ts"
 import { channelsOf } from "../channels/ChannelView.ts"
 import { checkAccount, followChannel } from "../channels/SourceChannel.ts"
 
@@ -166,6 +166,7 @@ const make = Effect.gen(function* () {
       yield* checkAccount(sql, owner, before, next)
       return before === null ? next : { ...next, version: sql.literal("version + 1") }
     }),
+    remove: (row) => Effect.as(refuseUsedBySteps(sql, "source", row), {}),
     follow: Effect.fnUntraced(function* (before, after, at, by) {
       const channel = channelOf(after)
       if (before === null) {

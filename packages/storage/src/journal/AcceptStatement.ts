@@ -4,7 +4,14 @@ import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
 import { writeFeed } from "./FeedStatement.ts"
 import { Groups, type Present } from "./Groups.ts"
-import type { IgnoredEvent, RequestRecord, RoutedEvent, RoutedRun, RoutingJob } from "./RequestRecord.ts"
+import type {
+  AwaitingWorkflow,
+  IgnoredEvent,
+  RequestRecord,
+  RoutedEvent,
+  RoutedRun,
+  RoutingJob
+} from "./RequestRecord.ts"
 import { type Column, type Fields, insertInto, type Made, Rows, texts } from "./Rows.ts"
 
 /** A request of a batch. `pair`: the number of its (source, version) pair, from 1. */
@@ -146,6 +153,15 @@ const declared = {
     ["steps", "int2", ({ of }) => of.steps, ["steps_count"]],
     atIn("created_at", "updated_at")
   ]),
+  arrivals: new Rows<Becoming<AwaitingWorkflow>>("r", [
+    v,
+    ["workflow_id", "text", ({ of }) => of.workflowId],
+    ["request_id", "text", ({ item }) => item.id, ["about"]],
+    team,
+    ["shard", "int2", ({ of }) => of.shard],
+    atIn("due_at"),
+    { expires_at: "at + interval '31 days'" }
+  ]),
   counts: new Rows<Count>("r", [
     ["v", "int4", ({ pair }) => pair],
     ["key_id", "text", ({ key }) => key],
@@ -195,6 +211,7 @@ const writes: {
     declared.runs.insertInto("workflow_runs", rows),
     insertInto("workflow_queue", [{ run_id: "id" }, "team_id", "shard", "workflow_id", { due_at: "at" }], rows)
   ],
+  arrivals: (rows) => [declared.arrivals.insertInto("workflow_arrivals", rows)],
   counts: (rows) => [writeCounts(rows)]
 }
 
@@ -292,6 +309,7 @@ export const acceptCommit = (
       else rows.pending.push({ pair, item, of })
     }
     for (const of of item.runs) rows.runs.push({ pair, item, of })
+    for (const of of item.awaiting ?? []) rows.arrivals.push({ pair, item, of })
   }
 
   const single = items.length === 1 && becoming.every((group) => rows[group].length <= 1)
@@ -302,7 +320,7 @@ export const acceptCommit = (
 }
 
 /** Groups in which one request may have several rows. */
-const becoming = ["events", "ignored", "pending", "linedEvents", "linedPending", "runs"] as const
+const becoming = ["events", "ignored", "pending", "linedEvents", "linedPending", "runs", "arrivals"] as const
 
 const isOrdered = (route: RoutingJob): route is Ordered => route.ordering !== null
 

@@ -15,7 +15,8 @@ const named = {
   [prefixes.filter]: "filters",
   [prefixes.destination]: "destinations",
   [prefixes.transformation]: "transformations",
-  [prefixes.action]: "actions"
+  [prefixes.action]: "actions",
+  [prefixes.source]: "sources"
 } as const
 
 interface Found {
@@ -62,7 +63,8 @@ export const lookUp = Effect.fnUntraced(function* (
   const destinations = yield* lookUpIn(sql, prefixes.destination, team_id, ids, false)
   const transformations = yield* lookUpIn(sql, prefixes.transformation, team_id, ids, false)
   const actions = yield* lookUpIn(sql, prefixes.action, team_id, ids, false)
-  return new Map([...filters, ...destinations, ...transformations, ...actions].map((row) => [row.id, row]))
+  const sources = yield* lookUpIn(sql, prefixes.source, team_id, ids, false)
+  return new Map([...filters, ...sources, ...destinations, ...transformations, ...actions].map((row) => [row.id, row]))
 })
 
 /** The number of earlier versions that are checked. */

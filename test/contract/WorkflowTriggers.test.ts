@@ -137,3 +137,20 @@ it("A run that waits for a request survives a killed process, and continues by t
   const refused = await gateway.call("DELETE", `/sources/${payments.id}`)
   expect(refused).toMatchObject({ status: 409, body: { code: "RESOURCE_IN_USE" } })
 })
+
+it("A workflow calls another one, and continues with its result", async ({ gateway }) => {
+  const called = await make(gateway, [trim("{{trigger.body.name}}")], [edge(null, "name")], {})
+  const call = {
+    id: "call",
+    kind: "workflow",
+    resource_id: called.workflow.id,
+    invocation_inputs: { input: { name: "{{trigger.body.who}}" } }
+  }
+  const steps = [call, trim(" {{steps.call.output.result.result}}! ")]
+  const { post } = await make(gateway, steps, [edge(null, "call"), edge("call", "name")], {})
+  const { request_id } = JSON.parse((await post('{"who":" Ada "}')).body)
+  const [run] = await gateway.sql("select id from workflow_runs where request_id = $1", [request_id])
+  const { outputs, row } = await ended(gateway, run.id)
+  expect(row).toMatchObject({ outcome: "completed" })
+  expect(outputs).toMatchObject({ 1: { output: { result: "Ada!" } } })
+})

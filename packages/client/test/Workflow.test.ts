@@ -14,6 +14,21 @@ interface Order {
 const order = () => workflow("Paid order").on<Order>("src_1")
 
 describe("Builder of workflows", () => {
+  it("A call of a workflow has an input, and its result is its output", () => {
+    const built = order()
+      .workflow("ship", "wfl_1", ({ trigger }) => ({ total: trigger.body.total }), { config: { hours: 2 } })
+      .destination("to_crm", "des_1", ({ steps }) => ({ body: steps.ship.output.result.parcel }))
+      .toJSON()
+    expect(built.steps[0]).toEqual({
+      id: "ship",
+      kind: "workflow",
+      resource_id: "wfl_1",
+      invocation_inputs: { input: { total: "{{trigger.body.total}}" } },
+      config: { hours: 2 }
+    })
+    expect(built.steps[1]?.invocation_inputs).toEqual({ body: "{{steps.ship.output.result.parcel}}" })
+  })
+
   it("A wait for a request names the source and the filter, and its output is the request", () => {
     const built = order()
       .waitForEvent("paid", "src_2", {

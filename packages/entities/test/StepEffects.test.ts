@@ -94,13 +94,20 @@ it("Every kind of step that leaves the process has an executor, or the table doe
     destination: carryOut,
     store: carryOut,
     transformation: carryOut,
-    wait: carryOut
+    wait: carryOut,
+    workflow: carryOut
   }
   // @ts-expect-error -- the executor of transformations is forgotten
-  const forgotten: StepEffects.Executors = { action: carryOut, destination: carryOut, store: carryOut, wait: carryOut }
+  const forgotten: StepEffects.Executors = {
+    action: carryOut,
+    destination: carryOut,
+    store: carryOut,
+    wait: carryOut,
+    workflow: carryOut
+  }
   // @ts-expect-error -- a filter stays within the process
   const strange: StepEffects.Executors = { ...all, filter: carryOut }
-  expect([all, forgotten, strange].map((table) => Object.keys(table).length)).toEqual([5, 4, 6])
+  expect([all, forgotten, strange].map((table) => Object.keys(table).length)).toEqual([6, 5, 7])
   expect(Object.keys(all).toSorted()).toEqual(
     stepKinds
       // Of the kind "wait", only a step that waits for a request leaves the process.

@@ -50,6 +50,7 @@ import versionSettings from "./migrations/0047_version_settings.ts"
 import workflowDrafts from "./migrations/0048_workflow_drafts.ts"
 import workflowValues from "./migrations/0049_workflow_values.ts"
 import workflowJoins from "./migrations/0050_workflow_joins.ts"
+import workflowChildren from "./migrations/0051_workflow_children.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -103,7 +104,8 @@ const migrations = Migrator.fromRecord({
   "0047_version_settings": versionSettings,
   "0048_workflow_drafts": workflowDrafts,
   "0049_workflow_values": workflowValues,
-  "0050_workflow_joins": workflowJoins
+  "0050_workflow_joins": workflowJoins,
+  "0051_workflow_children": workflowChildren
 })
 
 /**

@@ -230,6 +230,7 @@ export const tables = {
   workflow_values: { ...team, kind: "expires", at: "expires_at" },
   workflow_waits: { ...team, kind: "expires", at: "expires_at" },
   workflow_awaited: { ...team, kind: "expires", at: "expires_at" },
+  workflow_children: { ...team, kind: "expires", at: "expires_at" },
   workflow_arrivals: { ...team, kind: "expires", at: "expires_at" },
   workflow_keys: { ...team, kind: "expires", at: "expires_at" },
   dedupe_keys: { ...team, kind: "expires", at: "expires_at" },

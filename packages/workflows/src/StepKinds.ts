@@ -6,6 +6,7 @@ import { filterKind } from "./kinds/FilterStep.ts"
 import { storeKind } from "./kinds/StoreStep.ts"
 import { transformationKind } from "./kinds/TransformationStep.ts"
 import { waitKind } from "./kinds/WaitStep.ts"
+import { workflowKind } from "./kinds/WorkflowStep.ts"
 import type { StepKind } from "./StepKind.ts"
 
 const rows = [
@@ -16,7 +17,8 @@ const rows = [
   delayKind,
   branchKind,
   waitKind,
-  storeKind
+  storeKind,
+  workflowKind
 ] as const
 
 /** Every kind of step. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Effect } from "../src/Inputs.ts"
 import { matchedAs, waitingFor } from "../src/kinds/WaitStep.ts"
+import { endedAs, waitingForRun } from "../src/kinds/WorkflowStep.ts"
 import type { Outcome } from "../src/StepKind.ts"
 import { branch, call, compiled, edge, facts, filter } from "./Graphs.ts"
 import { dice, done, fails, Play } from "./Play.ts"
@@ -52,7 +53,9 @@ const randomGraph = (roll: () => number, stops: boolean): Graph => {
       const config = { for: "event", amount: 1, unit: "hours" }
       return { id, kind: "wait", resource_id: "src_1", config }
     }
-    return call(id, { on_error: pick("continue", "branch", ...(stops ? ["fail"] : [])) })
+    const on_error = pick("continue", "branch", ...(stops ? ["fail"] : []))
+    if (kind < 0.6) return { id, kind: "workflow", resource_id: "wfl_1", config: { on_error } }
+    return call(id, { on_error })
   })
   const edges: Array<Written> = []
   for (const [i, step] of steps.entries()) {
@@ -123,17 +126,21 @@ const oracle = ({ edges, failing, steps }: Graph): ReadonlyMap<string, ReadonlyA
 /** A run that has begun. A request that a step waits for comes before the step waits, or later, as `roll` says. */
 class Waiting extends Play {
   private readonly late: Array<number> = []
+  private readonly graph: Graph
 
   constructor(graph: Graph, roll: () => number) {
     const outcomes = ({ startedAt, step: { index, step } }: Effect): Outcome => {
-      if (step.kind !== "wait") return graph.failing.has(step.id) ? fails() : done()
-      if (!graph.failing.has(step.id)) {
+      const isCall = step.kind === "workflow"
+      if (step.kind !== "wait" && !isCall) return graph.failing.has(step.id) ? fails() : done()
+      if (isCall || !graph.failing.has(step.id)) {
         if (roll() < 0.5) this.arrive(index)
         else this.late.push(index)
       }
-      return waitingFor("event", startedAt + 3_600_000)
+      const until = startedAt + 3_600_000
+      return isCall ? waitingForRun(until) : waitingFor("event", until)
     }
     super(compiled(graph.steps, graph.edges), facts({ yes: true }), outcomes, roll)
+    this.graph = graph
     this.tell({ type: "begun" })
   }
 
@@ -149,6 +156,12 @@ class Waiting extends Play {
   }
 
   private arrive(index: number): void {
+    const { id, kind } = this.workflow.plan[index]!.step
+    if (kind === "workflow") {
+      const error = this.graph.failing.has(id) ? { code: "TIMEOUT", message: "late" } : null
+      const run = { run_id: "wfr_1", workflow_id: "wfl_1", outcome: "completed", error, result: 1 }
+      return void this.tell({ type: "signalled", step: index, ...endedAs(run) })
+    }
     const request = { request_id: "req_1", method: "POST", path: "/", headers: {}, query: {}, body: null }
     this.tell({ type: "signalled", step: index, ...matchedAs({ ...request, receivedAt: this.now }) })
   }

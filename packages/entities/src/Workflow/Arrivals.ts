@@ -23,8 +23,12 @@ import {
   requestsFor,
   waitsAt
 } from "@tidegate/storage/workflows/EventWaits"
+import { readEndedChild } from "@tidegate/storage/workflows/ChildRuns"
+import type { RunJournal } from "@tidegate/storage/workflows/RunJournal"
+import { endedAs } from "@tidegate/workflows/kinds/WorkflowStep"
 import { shownHeaders } from "@tidegate/verification/PresentedPlaces"
 import { matchedAs } from "@tidegate/workflows/kinds/WaitStep"
+import { resultIn } from "./RunResult.ts"
 import { type Signalling, signalStep } from "./StepSignal.ts"
 
 /** Arrivals that are read at once. */
@@ -41,6 +45,8 @@ interface Needs {
   readonly signalling: (team_id: string) => Signalling
   /** Commands of the workflow run one after the other. */
   readonly oneAtATime: Semaphore.Semaphore
+  /** Ends a run of the workflow whose parent has ended. */
+  readonly cancel: (team_id: string, run_id: string) => Effect.Effect<void, GatewayError, Database | RunJournal>
   /** A run has been signalled: it is due. */
   readonly signalled: () => Effect.Effect<void>
 }
@@ -60,7 +66,7 @@ interface Arrived {
  * Gives what has arrived to the steps that wait for it. A request ends each wait that it matches, and a wait takes the first request that
  * matches. An arrival is removed after its signals are stored: after a crash it is given again, and steps that have it do not wait any more.
  */
-export const makeArrivals = ({ mayGoOn, oneAtATime, shard, signalled, signalling, workflowId }: Needs) => {
+export const makeArrivals = ({ cancel, mayGoOn, oneAtATime, shard, signalled, signalling, workflowId }: Needs) => {
   const compiled = Effect.fnUntraced(function* (wait: EventWait): Effect.fn.Return<Waiting> {
     if (wait.filter === null) return { wait, filter: null }
     const filter = yield* inSlices(
@@ -158,7 +164,36 @@ export const makeArrivals = ({ mayGoOn, oneAtATime, shard, signalled, signalling
     }
   })
 
-  const step = Effect.gen(function* (): Effect.fn.Return<Next, GatewayError | SqlError.SqlError, Database> {
+  /** The end of a run that a step has begun. It may come before the step waits. */
+  const giveEnd = Effect.fnUntraced(function* (team_id: string, run_id: string) {
+    const child = yield* readEndedChild(workflowId, run_id)
+    if (child === null) return
+    const { error_code, error_message, outcome, parent_run_id, parts, step_id } = child
+    const isFailed = outcome === "failed" || outcome === "cancelled"
+    const signal = endedAs({
+      run_id,
+      workflow_id: child.workflow_id,
+      outcome,
+      error: isFailed ? { code: error_code ?? "RUN_FAILED", message: error_message ?? `the run is ${outcome}` } : null,
+      result: isFailed ? null : yield* inSlices(resultIn(parts))
+    })
+    const given = signalStep(
+      workflowId,
+      signalling(team_id),
+      { team_id, run_id: parent_run_id, step_id },
+      "run",
+      () => signal
+    )
+    const stored = yield* Effect.result(Semaphore.withPermit(oneAtATime, given))
+    if (Result.isFailure(stored) && !isOver(stored.failure)) yield* Effect.fail(stored.failure)
+    yield* signalled()
+  })
+
+  const step = Effect.gen(function* (): Effect.fn.Return<
+    Next,
+    GatewayError | SqlError.SqlError,
+    Database | RunJournal
+  > {
     if (!mayGoOn()) return "idle"
     const due = yield* dueArrivals(shard, workflowId, readAtOnce)
     const [first] = due
@@ -172,9 +207,11 @@ export const makeArrivals = ({ mayGoOn, oneAtATime, shard, signalled, signalling
       for (const one of requests) if (over.has(one.about)) done.add(one)
     }
     for (const one of due) {
-      const about = lookedFor(one.about)
-      if (about === null) continue
-      yield* look(team_id, about)
+      if (requests.includes(one)) continue
+      const [what, id = ""] = one.about.split("/")
+      if (what === "run") yield* giveEnd(team_id, id)
+      else if (what === "cancel") yield* Semaphore.withPermit(oneAtATime, cancel(team_id, id))
+      else yield* look(team_id, lookedFor(one.about)!)
       done.add(one)
     }
     yield* arrivalsDone(workflowId, [...done])

@@ -17,7 +17,7 @@ import { makeAlarm } from "./Alarm.ts"
 import { plansOf } from "./Plans.ts"
 import { answerOf } from "./RunAnswering.ts"
 import { runPump } from "./RunPump.ts"
-import { cancelRun, rerun } from "./RunSteering.ts"
+import { cancelChild, cancelRun, rerun } from "./RunSteering.ts"
 import { changeOneStep, publish, save } from "./Saving.ts"
 import { checkDraft } from "./DraftCheck.ts"
 import { receiveCallback } from "./StepCallback.ts"
@@ -61,6 +61,7 @@ export const layer = WorkflowEntity.toLayer(
       mayGoOn: () => lease.isHeld(shard),
       signalling,
       oneAtATime,
+      cancel: (team_id, run_id) => Effect.asVoid(cancelChild(id, { team_id, run_id }, pump.abort)),
       signalled: () => wakeLater
     })
     const commands = yield* actorOf(workflow, yield* Workflows, { around })

@@ -31,7 +31,7 @@ const member = (of: unknown, name: string): unknown =>
 const referencesOf = (steps: ReadonlyArray<unknown>): ReadonlyArray<Reference> =>
   steps.slice(0, limits.steps).flatMap((step) => {
     const [step_id, id] = [member(step, "id"), member(step, "resource_id")]
-    return typeof step_id === "string" && typeof id === "string" && /^(?:des|trs|act|flt|src)_/.test(id)
+    return typeof step_id === "string" && typeof id === "string" && /^(?:des|trs|act|flt|src|wfl)_/.test(id)
       ? [{ step_id: step_id.slice(0, 96), id: id.slice(0, 96) }]
       : []
   })

@@ -108,11 +108,26 @@ const counts = writeCounts(`(
     where n > 0 group by 1, 2, 5, 6
   ) c`)
 
-/** The form of a batch, and whether one of its runs continues at another time than before. */
+/** The form of a batch, and whether one of its runs continues at another time than before, or ends. */
 interface Shape {
   readonly given: Given
   readonly moves: boolean
+  readonly ends: boolean
 }
+
+/**
+ * What a run's end means for others: the run that has begun it continues, and those that it has begun end. Their actors find that as
+ * arrivals.
+ */
+const joined = `), joined as (
+  insert into workflow_arrivals (workflow_id, about, team_id, shard, due_at, expires_at)
+  select workflow_id, 'run/' || child_run_id, team_id, shard, (select min(at) from moved), now() + interval '31 days'
+  from workflow_children where child_run_id = any(array(select id from moved where due_at is null))
+  union all
+  select child_workflow_id, 'cancel/' || child_run_id, team_id, child_shard, (select min(at) from moved), now() + interval '31 days'
+  from workflow_children where parent_run_id = any(array(select id from moved where due_at is null))
+  on conflict (workflow_id, about) do update set due_at = excluded.due_at
+`
 
 /**
  * One statement, so one transaction, for runs of any workflows: their records, the results of their steps, and when they
@@ -120,7 +135,7 @@ interface Shape {
  * arrays: with a join, a plan that was made when there were few rows would read all of them.
  */
 const statementFor = texts(
-  ({ given, moves }: Shape): string => `
+  ({ ends, given, moves }: Shape): string => `
 with moved as (
   update workflow_runs r set ${runs.assignments}
   from ${runs.from(3, given)}
@@ -130,7 +145,7 @@ with moved as (
   ${written}
 ), counted as (
   ${counts}
-), ended as (
+${ends ? joined : ""}), ended as (
   delete from workflow_queue where run_id = any(array(select id from moved where due_at is null))
 )${
     moves
@@ -149,8 +164,9 @@ export const runCommit = (
 ): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | string> } => {
   const { given, parameters } = runs.bind(items)
   const moves = items.some((item) => item.moves)
+  const ends = items.some(({ dueAt }) => dueAt === null)
   return {
-    statement: statementFor(`${given.single} ${given.uniform} ${moves}`, { given, moves }),
+    statement: statementFor(`${given.single} ${given.uniform} ${moves} ${ends}`, { ends, given, moves }),
     parameters: [...Columns.bounds(items.map(({ id }) => id)), ...parameters]
   }
 }

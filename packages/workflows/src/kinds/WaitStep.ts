@@ -142,9 +142,14 @@ const awaited = {
 /** What steps of kind `wait` wait for. */
 export type Awaited = keyof typeof awaited
 
+/** What may end the wait of a step. `run`: the run that it has begun. */
+export type Signaller = Awaited | "run"
+
 /** What a step waits for; null: it is of another kind. */
-export const awaitedBy = ({ config, kind }: { readonly kind: string; readonly config?: unknown }): Awaited | null =>
-  kind === "wait" ? ((config as { readonly for: Awaited }).for ?? null) : null
+export const awaitedBy = ({ config, kind }: { readonly kind: string; readonly config?: unknown }): Signaller | null => {
+  if (kind === "workflow") return "run"
+  return kind === "wait" ? ((config as { readonly for: Awaited }).for ?? null) : null
+}
 
 /** The signal that ends a step that has waited in vain, when it is due. */
 export const waitingFor = (what: Awaited, until: number) => ({

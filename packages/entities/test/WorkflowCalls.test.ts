@@ -133,8 +133,9 @@ layer(world, { excludeTestServices: true })("Step that calls a workflow", (it) =
       const run = yield* receive(caller, { name: "x" })
       yield* wake(caller.id)
       const [begun] = yield* childrenOf(run)
-      yield* wake(child.id)
-      expect(yield* runOf(begun!.id)).toMatchObject({ status: "running" })
+      yield* Effect.repeat(Effect.andThen(wake(child.id), runOf(begun!.id)), {
+        until: ({ status }) => status === "running"
+      })
       const client = yield* WorkflowEntity.client
       yield* client(caller.id).CancelRun({ team_id: team, run_id: run })
       yield* arrive(child.id)

@@ -19,6 +19,7 @@ import {
   forgetSource,
   lookedFor,
   maxLookedAt,
+  maxWaits,
   readWait,
   requestsFor,
   waitsAt
@@ -28,8 +29,12 @@ import type { RunJournal } from "@tidegate/storage/workflows/RunJournal"
 import { endedAs } from "@tidegate/workflows/kinds/WorkflowStep"
 import { shownHeaders } from "@tidegate/verification/PresentedPlaces"
 import { matchedAs } from "@tidegate/workflows/kinds/WaitStep"
+import { placeOf } from "./PlaceOf.ts"
 import { resultIn } from "./RunResult.ts"
 import { type Signalling, signalStep } from "./StepSignal.ts"
+
+/** How long (ms) nothing is given after a defect: the same arrivals would lead to it again. */
+const afterDefectMs = 60_000
 
 /** Arrivals that are read at once. */
 const readAtOnce = 50
@@ -67,13 +72,24 @@ interface Arrived {
  * matches. An arrival is removed after its signals are stored: after a crash it is given again, and steps that have it do not wait any more.
  */
 export const makeArrivals = ({ cancel, mayGoOn, oneAtATime, shard, signalled, signalling, workflowId }: Needs) => {
-  const compiled = Effect.fnUntraced(function* (wait: EventWait): Effect.fn.Return<Waiting> {
-    if (wait.filter === null) return { wait, filter: null }
-    const filter = yield* inSlices(
-      compilingFilter(readJson(wait.filter) as { readonly body?: unknown }, { patterns: PatternBounds.stored() })
-    )
-    // It was compiled before it was stored.
-    return { wait, filter: Result.getOrThrow(filter) }
+  /** Filters by their text: those of waits that differ in nothing else are compiled once, and none again for each request. */
+  const filters = new Map<string, CompiledFilter | null>()
+
+  const compiled = Effect.fnUntraced(function* (wait: EventWait): Effect.fn.Return<ReadonlyArray<Waiting>> {
+    const { filter: text } = wait
+    if (text === null) return [{ wait, filter: null }]
+    let filter = filters.get(text)
+    if (filter === undefined) {
+      const result = yield* inSlices(
+        compilingFilter(readJson(text) as { readonly body?: unknown }, { patterns: PatternBounds.stored() })
+      )
+      // It was compiled before it was stored. If this version refuses it, the step waits until its time is over.
+      filter = Result.getOrNull(result)
+      if (filter === null) yield* Effect.logError("the filter of a step cannot be compiled", { run_id: wait.run_id })
+      if (filters.size >= maxWaits.source) filters.clear()
+      filters.set(text, filter)
+    }
+    return filter === null ? [] : [{ wait, filter }]
   })
 
   const openOf = Effect.fnUntraced(function* (request: ArrivedRequest): Effect.fn.Return<Arrived> {
@@ -124,7 +140,7 @@ export const makeArrivals = ({ cancel, mayGoOn, oneAtATime, shard, signalled, si
   const takeRequests = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
     const requests = yield* arrivedRequests(team_id, ids)
     const sources = [...new Set(requests.map(({ source_id }) => source_id))]
-    const waits = new Set(yield* Effect.forEach(yield* waitsAt(workflowId, sources), compiled))
+    const waits = new Set((yield* Effect.forEach(yield* waitsAt(workflowId, sources), compiled)).flat())
     const idle = sources.filter((id) => !waits.values().some(({ wait }) => wait.source_id === id))
     for (const request of requests) {
       if (waits.size === 0) break
@@ -152,7 +168,7 @@ export const makeArrivals = ({ cancel, mayGoOn, oneAtATime, shard, signalled, si
         const requests = yield* arrivedRequests(team_id, rest)
         for (const request of requests) {
           const arrived = yield* openOf(request)
-          if ((yield* matching(arrived, [waiting])).length === 0) continue
+          if ((yield* matching(arrived, waiting)).length === 0) continue
           yield* end(team_id, wait, arrived)
           return
         }
@@ -219,7 +235,16 @@ export const makeArrivals = ({ cancel, mayGoOn, oneAtATime, shard, signalled, si
   })
 
   return makeWakeableWorker({
-    step,
+    // A defect must not end the actor, which has runs in hand. What has arrived stays.
+    step: Effect.catchDefect(step, (defect) =>
+      Effect.as(
+        Effect.logError("what arrived for steps could not be given", {
+          workflow_id: workflowId,
+          place: placeOf(defect)
+        }),
+        afterDefectMs
+      )
+    ),
     failed: (error) =>
       Effect.logWarning("what arrived for steps could not be given yet", { workflow_id: workflowId, error })
   })

@@ -88,3 +88,69 @@ it("A schedule that has come due begins a run without a request", async ({ gatew
   expect(row).toMatchObject({ status: "succeeded" })
   expect(outputs["0"].output).toEqual({ result: "0 3 * * *" })
 })
+
+it("A run that waits for a request survives a killed process, and continues by the request that is about its order", async ({
+  gateway
+}) => {
+  const payments = await gateway.source()
+  const steps = [
+    {
+      id: "paid",
+      kind: "wait",
+      resource_id: payments.id,
+      config: { for: "event", amount: 1, unit: "days" },
+      invocation_inputs: { filter: { body: { order: "{{trigger.body.order}}" } } }
+    },
+    trim("{{steps.paid.output.body.state}}")
+  ]
+  const { post } = await make(gateway, steps, [edge(null, "paid"), edge("paid", "name")], {})
+  const runs: Array<string> = []
+  for (const order of [1, 2]) {
+    const { request_id } = JSON.parse((await post(JSON.stringify({ order }))).body)
+    const [run] = await gateway.sql("select id from workflow_runs where request_id = $1", [request_id])
+    runs.push(run.id)
+  }
+  const waiting = (count: number) =>
+    gateway.eventually(`${count} steps wait`, async () => {
+      const [row] = await gateway.sql("select count(*)::int as n from workflow_waits where source_id = $1", [
+        payments.id
+      ])
+      return row.n === count ? true : null
+    })
+  await waiting(2)
+  await gateway.restart("SIGKILL")
+  const pay = (body: object) =>
+    request(gateway.port, {
+      path: `/e/${payments.id}?from=bank`,
+      headers: [["content-type", "application/json"]],
+      body: JSON.stringify(body)
+    })
+  const sent = [await pay({ order: 3, state: "x" }), await pay({ order: 1, state: " paid " })]
+  for (const { status } of sent) expect(status).toBe(200)
+  const { outputs, row } = await ended(gateway, runs[0]!)
+  expect(row).toMatchObject({ outcome: "completed" })
+  expect(JSON.stringify(outputs)).toContain('"result":"paid"')
+  expect(JSON.stringify(outputs)).toContain('"query":{"from":"bank"}')
+  await waiting(1)
+  const [other] = await gateway.sql("select status from workflow_runs where id = $1", [runs[1]])
+  expect(other).toEqual({ status: "running" })
+  const refused = await gateway.call("DELETE", `/sources/${payments.id}`)
+  expect(refused).toMatchObject({ status: 409, body: { code: "RESOURCE_IN_USE" } })
+})
+
+it("A workflow calls another one, and continues with its result", async ({ gateway }) => {
+  const called = await make(gateway, [trim("{{trigger.body.name}}")], [edge(null, "name")], {})
+  const call = {
+    id: "call",
+    kind: "workflow",
+    resource_id: called.workflow.id,
+    invocation_inputs: { input: { name: "{{trigger.body.who}}" } }
+  }
+  const steps = [call, trim(" {{steps.call.output.result.result}}! ")]
+  const { post } = await make(gateway, steps, [edge(null, "call"), edge("call", "name")], {})
+  const { request_id } = JSON.parse((await post('{"who":" Ada "}')).body)
+  const [run] = await gateway.sql("select id from workflow_runs where request_id = $1", [request_id])
+  const { outputs, row } = await ended(gateway, run.id)
+  expect(row).toMatchObject({ outcome: "completed" })
+  expect(outputs).toMatchObject({ 1: { output: { result: "Ada!" } } })
+})

@@ -16,6 +16,43 @@ interface Order {
 const order = () => workflow("Paid order").on<Order>("src_1")
 
 describe("Builder of workflows", () => {
+  it("A call of a workflow has an input, and its result is its output", () => {
+    const built = order()
+      .workflow("ship", "wfl_1", ({ trigger }) => ({ total: trigger.body.total }), { config: { hours: 2 } })
+      .destination("to_crm", "des_1", ({ steps }) => ({ body: steps.ship.output.result.parcel }))
+      .toJSON()
+    expect(built.steps[0]).toEqual({
+      id: "ship",
+      kind: "workflow",
+      resource_id: "wfl_1",
+      invocation_inputs: { input: { total: "{{trigger.body.total}}" } },
+      config: { hours: 2 }
+    })
+    expect(built.steps[1]?.invocation_inputs).toEqual({ body: "{{steps.ship.output.result.parcel}}" })
+  })
+
+  it("A wait for a request names the source and the filter, and its output is the request", () => {
+    const built = order()
+      .waitForEvent("paid", "src_2", {
+        amount: 2,
+        unit: "days",
+        filter: ({ trigger }) => ({ body: { customer: trigger.body.customer.name, state: "paid" } })
+      })
+      .destination("to_crm", "des_1", ({ steps }) => ({ body: steps.paid.output.body.total }))
+      .after({ step: "paid", port: "timed_out" })
+      .destination("alarm", "des_2")
+      .toJSON()
+    expect(built.steps[0]).toEqual({
+      id: "paid",
+      kind: "wait",
+      resource_id: "src_2",
+      config: { for: "event", amount: 2, unit: "days" },
+      invocation_inputs: { filter: { body: { customer: "{{trigger.body.customer.name}}", state: "paid" } } }
+    })
+    expect(built.steps[1]?.invocation_inputs).toEqual({ body: "{{steps.paid.output.body.total}}" })
+    expect(built.edges[2]).toMatchObject({ source_step_id: "paid", source_port: "timed_out", target_step_id: "alarm" })
+  })
+
   it("A built workflow is the JSON that one writes by hand", () => {
     const built = order()
       .filter("only_paid", { body: { status: "paid" } }, { name: "Paid only" })

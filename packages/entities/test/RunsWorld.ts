@@ -25,9 +25,17 @@ export const sent: Array<readonly [step: string, key: string]> = []
 /** What comes of the next ones; then they succeed. */
 export const coming: Array<Effect.Effect<Outcome>> = []
 
+type CarryOut = (typeof Effects)["Service"]["carryOut"]
+
+/** The real executors of a suite, by the kinds of their steps. */
+export const executors = new Map<string, CarryOut>()
+
 const effects = Layer.succeed(Effects, {
-  carryOut: ({ step }, _run, key) =>
+  carryOut: (effect, run, key) =>
     Effect.suspend(() => {
+      const { step } = effect
+      const executor = executors.get(step.step.kind)
+      if (executor !== undefined) return executor(effect, run, key)
       sent.push([step.step.id, key])
       return coming.shift() ?? Effect.succeed<Outcome>({ kind: "succeeded", output: { status: 200 }, ports: ["out"] })
     })
@@ -37,7 +45,7 @@ export const worldOf = (journal: typeof RunJournal.layer) =>
   WorkflowBehaviour.layer.pipe(
     Layer.provideMerge(effects),
     // Suites share what a worker has loaded, and these with it.
-    Layer.provideMerge(Layer.effectDiscard(Effect.sync(() => [sent, coming].forEach((kept) => kept.splice(0))))),
+    Layer.provideMerge(Layer.effectDiscard(Effect.sync(() => [executors.clear(), sent.splice(0), coming.splice(0)]))),
     Layer.provideMerge(
       Layer.mergeAll(Journal.layer, journal, Actions.layer, Workflows.layer, TestRunner.layer, Lease.layerAlways)
     ),

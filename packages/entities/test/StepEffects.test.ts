@@ -93,16 +93,25 @@ it("Every kind of step that leaves the process has an executor, or the table doe
     action: carryOut,
     destination: carryOut,
     store: carryOut,
-    transformation: carryOut
+    transformation: carryOut,
+    wait: carryOut,
+    workflow: carryOut
   }
   // @ts-expect-error -- the executor of transformations is forgotten
-  const forgotten: StepEffects.Executors = { action: carryOut, destination: carryOut, store: carryOut }
+  const forgotten: StepEffects.Executors = {
+    action: carryOut,
+    destination: carryOut,
+    store: carryOut,
+    wait: carryOut,
+    workflow: carryOut
+  }
   // @ts-expect-error -- a filter stays within the process
   const strange: StepEffects.Executors = { ...all, filter: carryOut }
-  expect([all, forgotten, strange].map((table) => Object.keys(table).length)).toEqual([4, 3, 5])
+  expect([all, forgotten, strange].map((table) => Object.keys(table).length)).toEqual([6, 5, 7])
   expect(Object.keys(all).toSorted()).toEqual(
     stepKinds
-      .filter(({ compile }) => compile === null)
+      // Of the kind "wait", only a step that waits for a request leaves the process.
+      .filter(({ compile, kind }) => compile === null || kind === "wait")
       .map(({ kind }) => kind)
       .toSorted()
   )

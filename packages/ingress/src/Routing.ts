@@ -214,7 +214,8 @@ const route = (
       }
     }
     const runs = snapshot.workflows.length === 0 ? nothing : runsOf(snapshot, request)
-    const made = { events, ignored, pending, runs, cliEvents }
+    const { awaiting } = snapshot
+    const made = { events, ignored, pending, runs, cliEvents, ...(awaiting === undefined ? {} : { awaiting }) }
     const accepted = { status: "accepted", verified, rejectionCause: null, body, ...made } as const
     const record = { ...base(snapshot, request), ...accepted }
     return { rejection: null, handshake: null, request, input: () => input, record }

@@ -11,6 +11,7 @@ import { compilingCustomResponse } from "@tidegate/rules/CustomResponse"
 import type { PresentedSecrets } from "@tidegate/verification/PresentedSecrets"
 import { compileSourceAuth, type SourceVerifier, verifyNobody } from "@tidegate/verification/SourceAuth"
 import { sealPresented } from "@tidegate/storage/secrets/PresentedColumn"
+import type { AwaitingWorkflow } from "@tidegate/storage/Journal"
 import type { RoutedSource } from "@tidegate/storage/delivery/RoutedSource"
 import { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { type Bin, newBin } from "./BinIngress.ts"
@@ -68,6 +69,8 @@ export interface SourceSnapshot {
   readonly proxy: ProxySettings | null
   readonly routes: ReadonlyArray<Route>
   readonly workflows: ReadonlyArray<RunRoute>
+  /** The workflows with steps that wait for a request of the source; absent: there are none. */
+  readonly awaiting?: ReadonlyArray<AwaitingWorkflow>
   /** The workflow whose run answers senders, and by which step; null: none does. */
   readonly answer: (WorkflowAnswer & { readonly workflowId: string }) | null
 }
@@ -149,6 +152,9 @@ export const makeSnapshotCompiler = Effect.gen(function* () {
         version,
         steps
       })),
+      ...(source.awaiting.length === 0
+        ? {}
+        : { awaiting: source.awaiting.map((id) => ({ workflowId: id, shard: shardOf(sharding, id) })) }),
       answer: answerOf(source)
     }
   })

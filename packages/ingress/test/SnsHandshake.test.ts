@@ -167,6 +167,7 @@ const doorOf = (world: World) => {
     route: notHere,
     wake: notHere,
     run: notHere,
+    arrive: notHere,
     channel: notHere
   })
   const proxy = Layer.mergeAll(

@@ -108,6 +108,11 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     ["readJson"],
     "the result of a step as we stored it: two flags and a number"
   ],
+  [
+    /^packages\/entities\/src\/Workflow\/Arrivals\.ts$/,
+    ["readJson"],
+    "the filter of a step that waits, as we stored it: at most 8,192 characters"
+  ],
   [/^packages\/embedded-postgres\/src\/Binaries\.ts$/, ["fromJsonString"], "a file of an installed package"]
 ]
 

@@ -10,7 +10,14 @@ import { type Attempt, type Mark, marking, type Recorded, recording } from "./jo
 import { committingRouting, type RoutingCommit } from "./journal/RoutingCommits.ts"
 
 export type { Accepted } from "./journal/Accepting.ts"
-export type { IgnoredEvent, RoutingJob, RequestRecord, RoutedEvent, RoutedRun } from "./journal/RequestRecord.ts"
+export type {
+  AwaitingWorkflow,
+  IgnoredEvent,
+  RoutingJob,
+  RequestRecord,
+  RoutedEvent,
+  RoutedRun
+} from "./journal/RequestRecord.ts"
 export type { Recorded } from "./journal/Recording.ts"
 export type { RoutingCommit, RoutingOutcome } from "./journal/RoutingCommits.ts"
 

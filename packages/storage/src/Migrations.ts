@@ -52,6 +52,8 @@ import workflowValues from "./migrations/0049_workflow_values.ts"
 import systemEvents from "./migrations/0050_system_events.ts"
 import workflowTurns from "./migrations/0051_workflow_turns.ts"
 import workflowWindows from "./migrations/0052_workflow_windows.ts"
+import workflowJoins from "./migrations/0053_workflow_joins.ts"
+import workflowChildren from "./migrations/0054_workflow_children.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -107,7 +109,9 @@ const record = {
   "0049_workflow_values": workflowValues,
   "0050_system_events": systemEvents,
   "0051_workflow_turns": workflowTurns,
-  "0052_workflow_windows": workflowWindows
+  "0052_workflow_windows": workflowWindows,
+  "0053_workflow_joins": workflowJoins,
+  "0054_workflow_children": workflowChildren
 }
 const migrations = Migrator.fromRecord(record)
 

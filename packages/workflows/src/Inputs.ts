@@ -21,6 +21,8 @@ export interface Effect {
   readonly step: PlannedStep
   readonly inputs: Inputs
   readonly context: Context
+  /** When the step began (Unix ms): the same for its attempts, also after a crash. */
+  readonly startedAt: number
   /** For a step within the process: a task for another thread. */
   readonly apart?: ApartTask
 }
@@ -57,10 +59,12 @@ export function* perform(
   const within = list === null ? context : { ...context, item: list[start.iteration!]!, item_index: start.iteration! }
   const inputs = inputsOf(workflow, state, step, within)
   if ("code" in inputs) return refused(start, inputs)
-  if (step.evaluate === null) return { kind: "effect", effect: { start, step, inputs, context: within } }
+  const startedAt = state.steps[start.step]!.startedAt ?? time.now
+  const effect = { start, step, inputs, context: within, startedAt }
+  if (step.evaluate === null) return { kind: "effect", effect }
   const evaluation = { context: within, inputs: inputs.values, time }
   const apart = step.apart?.(evaluation) ?? null
-  if (apart !== null) return { kind: "effect", effect: { start, step, inputs, context: within, apart } }
+  if (apart !== null) return { kind: "effect", effect: { ...effect, apart } }
   const outcome = step.evaluate(evaluation)
   const occurrence = yield* occurred(start, "kind" in outcome ? outcome : yield* outcome, inputs, texts)
   return { kind: "occurred", occurrence, inputs: inputs.values }

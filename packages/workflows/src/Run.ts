@@ -30,6 +30,8 @@ export interface Wait {
   readonly output?: { readonly [member: string]: Json }
   /** The ports that are taken when the wait is over; absent: `out`. */
   readonly ports?: ReadonlyArray<string>
+  /** Present after a signal that fails the step. */
+  readonly error?: StepError
 }
 
 export interface Iterations {
@@ -161,9 +163,11 @@ export type Occurrence =
       readonly step: number
       readonly output: NonNullable<Wait["output"]>
       readonly ports: ReadonlyArray<string>
+      /** Present when the signal fails the step. */
+      readonly error?: StepError
       /**
        * Present for a callback: the size of its output as JSON, in characters. It is stored as other outputs are, not with the run's
-       * record, and it counts also when it comes before the step waits.
+       * record, and it counts also when it comes before the step waits, as one with an error does.
        */
       readonly size?: number
     }
@@ -359,6 +363,7 @@ class Turn {
         return this.expand(occurrence.step, step, occurrence.count)
       case "waiting":
         if (step.early !== null) {
+          if (step.error !== null) return this.failed(occurrence.step, step.error)
           const output = { ...(step.output as NonNullable<Wait["output"]>), released_at: iso(this.now) }
           return this.succeeded(occurrence.step, output, step.early)
         }
@@ -613,20 +618,29 @@ class Turn {
     if (step?.status !== "running" || step.wait === null || step.wait.until > this.now || this.state.held) return
     // A retry starts when the limit of parallel steps allows it.
     if (isBeforeAttempt(step.wait)) return this.run({})
+    if (step.wait.error !== undefined) return this.failed(index, step.wait.error)
     const given = step.wait.output ?? (step.output as NonNullable<Wait["output"]>)
     const output = { ...given, released_at: iso(this.now) }
     this.succeeded(index, output, step.wait.ports ?? ["out"])
   }
 
   /** A signal that comes too late, or a second one, changes nothing. */
-  private signalled({ output, ports, size, step: index }: Extract<Occurrence, { readonly type: "signalled" }>): void {
+  private signalled({
+    error,
+    output,
+    ports,
+    size,
+    step: index
+  }: Extract<Occurrence, { readonly type: "signalled" }>): void {
     const step = this.steps[index]
     if (step === undefined || this.state.stopped !== null || this.state.finishedAt !== null) return
     const { status, wait } = step
     const isBefore = status === "pending" || (status === "running" && wait === null)
-    if (isBefore && size !== undefined && step.early === null) return this.set(index, { early: ports, output, size })
+    if (isBefore && step.early === null && (size !== undefined || error !== undefined)) {
+      return this.set(index, { early: ports, output, size: size ?? 0, ...(error === undefined ? {} : { error }) })
+    }
     if (status !== "running" || wait?.kind !== "signal" || wait.until <= this.now) return
-    const over = { kind: "delay", until: this.now, ports } as const
+    const over = { kind: "delay", until: this.now, ports, ...(error === undefined ? {} : { error }) } as const
     this.set(index, size === undefined ? { wait: { ...over, output } } : { wait: over, output, size })
   }
 

@@ -1,4 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
+import type { Effect } from "../src/Inputs.ts"
+import { matchedAs, waitingFor } from "../src/kinds/WaitStep.ts"
+import { endedAs, waitingForRun } from "../src/kinds/WorkflowStep.ts"
+import type { Outcome } from "../src/StepKind.ts"
 import { branch, call, compiled, edge, facts, filter } from "./Graphs.ts"
 import { dice, done, fails, Play } from "./Play.ts"
 
@@ -12,12 +16,13 @@ type Written = Readonly<Record<string, unknown>>
 interface Graph {
   readonly steps: ReadonlyArray<Written>
   readonly edges: ReadonlyArray<Written>
-  /** What becomes of the calls, by id. */
+  /** The calls that fail and the waits in vain, by id. */
   readonly failing: ReadonlySet<string>
 }
 
 const portsOf = (step: Written): ReadonlyArray<string> => {
   if (step["kind"] === "filter") return ["matched"]
+  if (step["kind"] === "wait") return ["out", "timed_out"]
   if (step["kind"] === "branch") {
     return (step["config"] as { paths: ReadonlyArray<{ key: string }> }).paths.map(({ key }) => `path_${key}`)
   }
@@ -44,7 +49,13 @@ const randomGraph = (roll: () => number, stops: boolean): Graph => {
       return branch(id, roll() < 0.3 ? [...rules, { key: "rest", rule: "fallback" }] : rules)
     }
     if (roll() < 0.3) failing.add(id)
-    return call(id, { on_error: pick("continue", "branch", ...(stops ? ["fail"] : [])) })
+    if (kind < 0.5) {
+      const config = { for: "event", amount: 1, unit: "hours" }
+      return { id, kind: "wait", resource_id: "src_1", config }
+    }
+    const on_error = pick("continue", "branch", ...(stops ? ["fail"] : []))
+    if (kind < 0.6) return { id, kind: "workflow", resource_id: "wfl_1", config: { on_error } }
+    return call(id, { on_error })
   })
   const edges: Array<Written> = []
   for (const [i, step] of steps.entries()) {
@@ -94,6 +105,7 @@ const oracle = ({ edges, failing, steps }: Graph): ReadonlyMap<string, ReadonlyA
         .map(({ key }) => `path_${key}`)
     }
     if (!failing.has(step["id"] as string)) return ["out"]
+    if (step["kind"] === "wait") return ["timed_out"]
     return { branch: ["error"], continue: ["out"], fail: [] }[config["on_error"] as "branch"]
   }
   const outcome = (id: string): ReadonlyArray<string> | null => {
@@ -111,13 +123,51 @@ const oracle = ({ edges, failing, steps }: Graph): ReadonlyMap<string, ReadonlyA
   return known
 }
 
-const played = (graph: Graph, seed: number): Play =>
-  new Play(
-    compiled(graph.steps, graph.edges),
-    facts({ yes: true }),
-    (effect) => (graph.failing.has(effect.step.step.id) ? fails() : done()),
-    dice(seed)
-  ).run()
+/** A run that has begun. A request that a step waits for comes before the step waits, or later, as `roll` says. */
+class Waiting extends Play {
+  private readonly late: Array<number> = []
+  private readonly graph: Graph
+
+  constructor(graph: Graph, roll: () => number) {
+    const outcomes = ({ startedAt, step: { index, step } }: Effect): Outcome => {
+      const isCall = step.kind === "workflow"
+      if (step.kind !== "wait" && !isCall) return graph.failing.has(step.id) ? fails() : done()
+      if (isCall || !graph.failing.has(step.id)) {
+        if (roll() < 0.5) this.arrive(index)
+        else this.late.push(index)
+      }
+      const until = startedAt + 3_600_000
+      return isCall ? waitingForRun(until) : waitingFor("event", until)
+    }
+    super(compiled(graph.steps, graph.edges), facts({ yes: true }), outcomes, roll)
+    this.graph = graph
+    this.tell({ type: "begun" })
+  }
+
+  override step(): boolean {
+    if (super.step()) return true
+    const [first] = this.late.splice(0, 1)
+    if (first === undefined) return false
+    this.arrive(first)
+    // A second one, which comes too late.
+    this.arrive(first)
+    this.tell({ type: "due", step: first })
+    return true
+  }
+
+  private arrive(index: number): void {
+    const { id, kind } = this.workflow.plan[index]!.step
+    if (kind === "workflow") {
+      const error = this.graph.failing.has(id) ? { code: "TIMEOUT", message: "late" } : null
+      const run = { run_id: "wfr_1", workflow_id: "wfl_1", outcome: "completed", error, result: 1 }
+      return void this.tell({ type: "signalled", step: index, ...endedAs(run) })
+    }
+    const request = { request_id: "req_1", method: "POST", path: "/", headers: {}, query: {}, body: null }
+    this.tell({ type: "signalled", step: index, ...matchedAs({ ...request, receivedAt: this.now }) })
+  }
+}
+
+const played = (graph: Graph, seed: number): Play => new Waiting(graph, dice(seed)).finish()
 
 describe("Random graphs", () => {
   it("A random graph runs as an oracle without order predicts, and no step runs twice", () => {
@@ -168,15 +218,11 @@ describe("Random graphs", () => {
     for (let seed = 0; seed < 100; seed++) {
       const graph = randomGraph(dice(seed), false)
       const roll = dice(seed + 1)
-      const play = new Play(
-        compiled(graph.steps, graph.edges),
-        facts({ yes: true }),
-        (effect) => (graph.failing.has(effect.step.step.id) ? fails() : done()),
-        roll
-      ).tell({ type: "begun" })
+      const play = new Waiting(graph, roll)
       do {
         if (roll() < 0.3) play.tell({ type: "recovered" })
       } while (play.step())
+      play.finish()
       const expected = oracle(graph)
       for (const [i, { step }] of play.workflow.plan.entries()) {
         const { ports, status } = play.state.steps[i]!

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { decided, portsDecided, receivedAs } from "../src/kinds/WaitStep.ts"
+import { decided, filterFault, matchedAs, portsDecided, receivedAs } from "../src/kinds/WaitStep.ts"
 import { rehearsalOf } from "../src/Mocks.ts"
 import { partOf, stateOf } from "../src/Progress.ts"
 import { queuedRun } from "../src/Run.ts"
@@ -202,5 +202,65 @@ describe("Step that waits for a callback", () => {
     const steps = [wait("wait", { for: "callback", amount: 1, unit: "days" }), echo("refused")]
     const edges = [edge("", "wait"), edge("wait", "refused", { source_port: "rejected" })]
     expect(Result.isFailure(compileWorkflow(steps, edges, catalog))).toBe(true)
+  })
+})
+
+describe("Step that waits for a request", () => {
+  const request = { request_id: "req_1", method: "POST", path: "/", headers: {}, query: {}, receivedAt: 0 }
+
+  it("Names the source at which the request arrives, and takes a filter about it", () => {
+    const config = { for: "event", amount: 1, unit: "days" }
+    const issuesOf = (members: object): ReadonlyArray<string> => {
+      const step = { id: "wait", kind: "wait", config, ...members }
+      const result = compileWorkflow([step], [edge("", "wait")], catalog)
+      return Result.isSuccess(result) ? [] : result.failure.map(({ code, field }) => `${code} ${field}`)
+    }
+    const filter = { body: { order: "{{trigger.body.order}}", total: { $gt: 5 } } }
+    expect(issuesOf({ resource_id: "src_1" })).toEqual([])
+    expect(issuesOf({ resource_id: "src_1", invocation_inputs: { filter } })).toEqual([])
+    for (const [members, issue] of [
+      [{}, "RESOURCE_REQUIRED resource_id"],
+      [{ resource_id: "des_1" }, "RESOURCE_KIND_MISMATCH resource_id"],
+      [{ resource_id: "src_1", config: { ...config, for: "callback" } }, "STEP_CONFIG_INVALID resource_id"],
+      [{ resource_id: "src_1", invocation_inputs: { filters: {} } }, "STEP_CONFIG_INVALID invocation_inputs.filters"],
+      [
+        { resource_id: "src_1", invocation_inputs: { filter: { order: 1 } } },
+        "CONDITION_INVALID invocation_inputs.filter"
+      ],
+      [
+        { resource_id: "src_1", invocation_inputs: { filter: { body: { order: { $gt: {} } } } } },
+        "CONDITION_INVALID invocation_inputs.filter.body.order.$gt"
+      ],
+      [
+        { resource_id: "src_1", invocation_inputs: { filter: { body: "{{steps.other.output}}" } } },
+        "TEMPLATE_REFERENCE_UNKNOWN invocation_inputs.filter.body"
+      ]
+    ] as const) {
+      expect(issuesOf(members)).toContain(issue)
+    }
+  })
+
+  it("A template in its filter stands for a text, a number or a truth value", () => {
+    const written = { body: { order: "{{trigger.body.order}}", kind: { $in: ["a", 1] } } }
+    const resolved = (order: unknown, more: object = {}) => ({ body: { order, kind: { $in: ["a", 1] } }, ...more })
+    for (const order of ["7", 7, true, ""]) expect(filterFault(written, resolved(order))).toBeNull()
+    for (const order of [null, undefined, {}, { $exist: true }, [7]]) {
+      expect(filterFault(written, resolved(order))).toContain("filter.body.order")
+    }
+    expect(filterFault(written, resolved(7, { path: "/" }))).not.toBeNull()
+    expect(filterFault(written, { body: { order: 7, kind: { $in: ["a", 2] } } })).not.toBeNull()
+    const listed = { body: { kind: { $in: ["{{trigger.body.kind}}"] } } }
+    expect(filterFault(listed, { body: { kind: { $in: ["a"] } } })).toBeNull()
+    expect(filterFault(listed, { body: { kind: { $in: [{ $exist: true }] } } })).toContain("filter.body.kind.$in.0")
+    expect(filterFault(undefined, resolved(7))).not.toBeNull()
+  })
+
+  it("Of a large request the output has no body, and says so", () => {
+    expect(matchedAs({ ...request, body: "x".repeat(1_000) }).output).toMatchObject({ body_omitted: false })
+    const large = matchedAs({ ...request, body: "x".repeat(300_000) })
+    expect(large.output).toMatchObject({ request_id: "req_1", body: null, body_omitted: true })
+    expect(large.size).toBeLessThan(1_000)
+    const query = { all: "x".repeat(300_000) }
+    expect(matchedAs({ ...request, query, body: "x" }).output).toMatchObject({ query: {}, body: null })
   })
 })

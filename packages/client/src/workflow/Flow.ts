@@ -191,6 +191,64 @@ export class Flow<Body, Steps extends Outputs, Item = never> {
     })
   }
 
+  /**
+   * Waits for a request at a source (`src_…`) that matches the filter, if there is one. What follows, follows the request; follow the end
+   * of the time with `after({ step: id, port: "timed_out" })`.
+   */
+  waitForEvent<const Id extends string>(
+    id: Id,
+    source: string,
+    {
+      filter,
+      ...most
+    }: Pick<ConfigOf<"wait">, "amount" | "unit"> & { readonly filter?: Given<Templated, Body, Steps> },
+    options: StepOptions<never> = {}
+  ) {
+    type Output = Answered & {
+      readonly request_id: string
+      readonly method: string
+      readonly path: string
+      readonly query: Anything
+      readonly body_omitted: boolean
+      readonly received_at: string
+      readonly released_at: string
+    }
+    return this.#add<Record<Id, Omit<Output, "status">>>({
+      id,
+      kind: "wait",
+      resource_id: source,
+      ...options,
+      config: { for: "event", ...most },
+      ...(filter === undefined ? {} : { invocation_inputs: { filter: inputsOf(given(filter)) } })
+    })
+  }
+
+  /**
+   * Calls a workflow (`wfl_…`) with an input, which is the body of its run, and continues with the result when that run has ended. Follow the
+   * end of the time with `after({ step: id, port: "timed_out" })`.
+   */
+  workflow<const Id extends string>(
+    id: Id,
+    workflow: string,
+    input?: Given<Templated, Body, Steps>,
+    options: StepOptions<ConfigOf<"workflow">> = {}
+  ) {
+    type Output = {
+      readonly run_id: string
+      readonly workflow_id: string
+      readonly outcome: string
+      readonly result: Anything
+      readonly released_at: string
+    }
+    return this.#add<Record<Id, Output>>({
+      id,
+      kind: "workflow",
+      resource_id: workflow,
+      ...(input === undefined ? {} : { invocation_inputs: { input: inputsOf(given(input)) } }),
+      ...options
+    })
+  }
+
   /** Calls a saved action (`act_…`), or one of the catalog without credentials (`formatter/text.titlecase`). */
   action<const Id extends string, const Action extends string>(
     id: Id,

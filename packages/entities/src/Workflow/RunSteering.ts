@@ -58,6 +58,15 @@ export const cancelRun = Effect.fnUntraced(function* (
   return yield* fail("QUEUE_UNAVAILABLE", "the run could not be ended now; repeat the request")
 })
 
+/** Ends a run whose parent has ended; nothing, if it has ended itself. */
+export const cancelChild = (...given: Parameters<typeof cancelRun>) =>
+  cancelRun(...given).pipe(
+    Effect.catchIf(
+      ({ code }) => code === "RUN_ENDED" || code === "NOT_FOUND",
+      () => Effect.void
+    )
+  )
+
 /** Begins a run again as a new one, with the same or a changed request, by the version that is asked for. */
 export const rerun = Effect.fnUntraced(function* (
   workflowId: string,

@@ -3,6 +3,7 @@ import type { Database } from "@tidegate/storage/Database"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
 import type { Values } from "@tidegate/model/Message"
 import { cpuMillis, inSlices } from "@tidegate/runtime/EventLoopBudget"
+import { isOwnInput } from "@tidegate/storage/workflows/RunInputs"
 import { payloadGone } from "@tidegate/storage/Tables"
 import { type Moved, RunJournal } from "@tidegate/storage/workflows/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/workflows/Runs"
@@ -251,6 +252,8 @@ const goOn = Effect.fnUntraced(function* (
         own.waits(next)
         work.waits?.(next, written.transition.at)
       }
+      // A step of another run may wait for its end: the poller looks for the arrival.
+      if (advanced.state.finishedAt !== null && isOwnInput(run.request_id)) own.waits(written.transition.at)
       work.grew?.(keptBy(advanced.state) - keptBy(state))
       tell(state, advanced.state, written.transition)
       state = advanced.state

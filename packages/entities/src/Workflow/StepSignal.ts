@@ -6,7 +6,7 @@ import type { Database } from "@tidegate/storage/Database"
 import { query } from "@tidegate/storage/Transaction"
 import { readSignalled, storeSignal } from "@tidegate/storage/workflows/RunSignal"
 import { partsOf, readRunning } from "@tidegate/storage/workflows/Runs"
-import { type Awaited, awaitedBy } from "@tidegate/workflows/kinds/WaitStep"
+import { awaitedBy, type Signaller } from "@tidegate/workflows/kinds/WaitStep"
 import { linesOf, partOf } from "@tidegate/workflows/Progress"
 import { decide, type Occurrence } from "@tidegate/workflows/Run"
 import { noFacts, type PlanOf, plannedStep } from "./PlannedStep.ts"
@@ -39,7 +39,7 @@ export const signalStep = Effect.fnUntraced(function* (
   workflowId: string,
   { planOf, tell }: Signalling,
   { run_id, step_id, team_id }: SignalledStep,
-  awaited: Awaited,
+  awaited: Signaller,
   signalAt: (now: number) => Omit<Signalled, "type" | "step">
 ): Effect.fn.Return<number, GatewayError, Database> {
   const workflow = yield* query(readRunning(workflowId))
@@ -58,7 +58,7 @@ export const signalStep = Effect.fnUntraced(function* (
     const state = isAwaited ? decide(plan, noFacts, before, signalled, now).state : before
     if (state === before) {
       const { status } = before.steps[index]!
-      const what = { approval: "decision", callback: "callback" }[awaited]
+      const what = { approval: "decision", callback: "callback", event: "request", run: "run" }[awaited]
       const message = `the step is ${status} and does not wait for a ${what}`
       return yield* fail("STEP_NOT_WAITING", message, { step_status: status })
     }

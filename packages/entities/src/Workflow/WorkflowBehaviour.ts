@@ -12,11 +12,12 @@ import { carryThrough, withoutDefects } from "../CarryThrough.ts"
 import { Lease } from "../Lease.ts"
 import * as LocalEntities from "../dispatch/LocalEntities.ts"
 import { shardOf } from "../Shards.ts"
+import { makeArrivals } from "./Arrivals.ts"
 import { makeAlarm } from "./Alarm.ts"
 import { plansOf } from "./Plans.ts"
 import { answerOf } from "./RunAnswering.ts"
 import { runPump } from "./RunPump.ts"
-import { cancelRun, rerun } from "./RunSteering.ts"
+import { cancelChild, cancelRun, rerun } from "./RunSteering.ts"
 import { changeOneStep, publish, save } from "./Saving.ts"
 import { checkDraft } from "./DraftCheck.ts"
 import { receiveCallback } from "./StepCallback.ts"
@@ -54,6 +55,15 @@ export const layer = WorkflowEntity.toLayer(
     const workflowOf = (team_id: string) => (version: number) =>
       Effect.map(plans.planOf(team_id, version), (plan) => plan?.workflow ?? null)
     const signalling = (team_id: string) => ({ planOf: workflowOf(team_id), tell: pump.tell })
+    const arrivals = makeArrivals({
+      workflowId: id,
+      shard,
+      mayGoOn: () => lease.isHeld(shard),
+      signalling,
+      oneAtATime,
+      cancel: (team_id, run_id) => Effect.asVoid(cancelChild(id, { team_id, run_id }, pump.abort)),
+      signalled: () => wakeLater
+    })
     const commands = yield* actorOf(workflow, yield* Workflows, { around })
     return WorkflowEntity.of({
       ...commands,
@@ -77,6 +87,7 @@ export const layer = WorkflowEntity.toLayer(
         around(carryThrough(Effect.provideContext(decideStep(id, signalling(payload.team_id), payload), stored))),
       Receive: ({ payload }) =>
         around(carryThrough(Effect.provideContext(receiveCallback(id, signalling(payload.team_id), payload), stored))),
+      Arrive: () => Effect.provideContext(arrivals.work, stored),
       // While it works, this handler keeps the actor in memory.
       Wake: () => work
     })

@@ -35,6 +35,7 @@ const SenderAnswer = Schema.Struct({
  * - `Answer` waits for the output of a run's step, which answers a sender. Null: there is none, or not within the time limit.
  * - `ChangeStep` changes or removes one step. `PublishDraft` makes the draft the next version. Both return the workflow.
  * - `CheckDraft` runs stored requests by the live definition and by the draft. It stores nothing. The caller makes `run_id`.
+ * - `Arrive`: something has arrived for which steps may wait. It may be lost, as `Wake`.
  * - `Wake`: the workflow has due runs. This is a wake-up notification and may be lost: the poller sends it again.
  */
 export const WorkflowEntity = protocolOf(workflow, [
@@ -118,5 +119,6 @@ export const WorkflowEntity = protocolOf(workflow, [
     success: carried(WorkflowDraftCheck),
     error: GatewayError
   }).annotate(ClusterSchema.InterruptOnTermination, true),
+  Rpc.make("Arrive").annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true)
 ])

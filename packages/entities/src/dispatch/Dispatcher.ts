@@ -27,6 +27,8 @@ export class Dispatcher extends Context.Service<
     readonly wake: (connectionId: string) => void
     /** The workflow has a run to begin. */
     readonly run: (workflowId: string) => void
+    /** Something has arrived for which steps of the workflow may wait. */
+    readonly arrive: (workflowId: string) => void
     /** The channel of this source has something to do. */
     readonly channel: (sourceId: string) => void
   }
@@ -39,7 +41,7 @@ export class Dispatcher extends Context.Service<
 
 const make = Effect.gen(function* () {
   const { handOver, locationOf } = yield* eventMessages
-  const { route, wakeChannel, wakeConnection, wakeWorkflow } = yield* wakeUps
+  const { arrive, route, wakeChannel, wakeConnection, wakeWorkflow } = yield* wakeUps
   const destinations = yield* LocalEntities.Destinations
   const routing = yield* LocalEntities.Connections
   const running = yield* LocalEntities.Workflows
@@ -48,6 +50,7 @@ const make = Effect.gen(function* () {
   let requests = new Map<string, Array<PendingRequest>>()
   let connections = new Set<string>()
   let workflows = new Set<string>()
+  let arrivals = new Set<string>()
   let channels = new Set<string>()
   let outstanding = 0
   let scheduled = false
@@ -87,6 +90,9 @@ const make = Effect.gen(function* () {
     const begun = workflows
     workflows = new Set()
     for (const id of begun) if (running.give(id) === undefined) later(wakeWorkflow(id))
+    const arrived = arrivals
+    arrivals = new Set()
+    for (const id of arrived) later(arrive(id))
     const notified = channels
     channels = new Set()
     for (const id of notified) later(wakeChannel(id))
@@ -134,6 +140,10 @@ const make = Effect.gen(function* () {
     },
     run: (workflowId) => {
       workflows.add(workflowId)
+      schedule()
+    },
+    arrive: (workflowId) => {
+      arrivals.add(workflowId)
       schedule()
     },
     channel: (sourceId) => {

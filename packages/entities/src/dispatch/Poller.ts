@@ -48,12 +48,12 @@ export const pollOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardin
     const mine = yield* held
     const now = yield* Clock.currentTimeMillis
     if (mine.length === 0) return now + idleMs
-    const { wakeChannel, wakeConnection, wakeDestination, wakeOperation, wakeWorkflow } = yield* wakeUps
+    const { arrive, wakeChannel, wakeConnection, wakeDestination, wakeOperation, wakeWorkflow } = yield* wakeUps
     const runs = yield* OwnRuns
     runs.seen()
     const underWay = [...(yield* ChannelsUnderWay)]
     const due = yield* dueWork(mine, now - graceMs, runs.leftOut, [now, now + aheadMs], underWay)
-    const { channels, connections, destinations, next, operations, workflows } = due
+    const { arrivals, channels, connections, destinations, next, operations, workflows } = due
     metrics.pollerFound.at("destination").add(destinations.length)
     yield* Effect.forEach(destinations, wakeDestination, { concurrency: 16, discard: true })
     metrics.pollerFound.at("connection").add(connections.length)
@@ -61,12 +61,13 @@ export const pollOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardin
     // Operations that are running already are woken for nothing; they are few.
     yield* Effect.forEach(operations, wakeOperation, { concurrency: 16, discard: true })
     yield* Effect.forEach(workflows, wakeWorkflow, { concurrency: 16, discard: true })
+    yield* Effect.forEach(arrivals, arrive, { concurrency: 16, discard: true })
     for (const some of Arr.chunksOf(channels, channelsAtOnce)) {
       yield* Effect.forEach(some, wakeChannel, { concurrency: "unbounded", discard: true })
       yield* laterTurn
     }
     passed("poll")
-    return destinations.length + connections.length + workflows.length + channels.length > 0
+    return destinations.length + connections.length + workflows.length + arrivals.length + channels.length > 0
       ? now
       : Math.min(next + graceMs, now + idleMs)
   }

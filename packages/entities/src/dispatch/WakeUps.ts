@@ -41,6 +41,8 @@ export const wakeUps = Effect.gen(function* () {
     wakeOperation: (id: string) => notify(operation(id).Wake(undefined, { discard: true })),
     /** The workflow has runs that are due. */
     wakeWorkflow: (id: string) => notify(workflow(id).Wake(undefined, { discard: true })),
+    /** Something has arrived for which steps of the workflow may wait. */
+    arrive: (id: string) => notify(workflow(id).Arrive(undefined, { discard: true })),
     /** The channel of the source has something due, or its rows have changed. */
     wakeChannel: (sourceId: string) => notify(channel(sourceId).Wake(undefined, { discard: true }))
   }

@@ -15,6 +15,7 @@ export const wakeActors = (dispatcher: Dispatcher["Service"], { input, record, r
     }
   }
   for (const { workflowId } of record.runs) dispatcher.run(workflowId)
+  for (const { workflowId } of record.awaiting ?? []) dispatcher.arrive(workflowId)
   if (record.events.length === 0) return
   const payload = payloadOf(request, record)
   const soon = record.ingestedAt + horizonMs

@@ -40,7 +40,7 @@ const referencesOf = (steps: ReadonlyArray<unknown>): ReadonlyArray<Reference> =
     const found: Array<Reference> = []
     const add = (id: string, rest: Pick<Reference, "field" | "provider_key">): void =>
       void found.push({ step_id: step_id.slice(0, 96), id: id.slice(0, 96), ...rest })
-    if (typeof resource === "string" && /^(?:des|trs|act|flt)_/.test(resource)) {
+    if (typeof resource === "string" && /^(?:des|trs|act|flt|src|wfl)_/.test(resource)) {
       add(resource, { field: "resource_id", provider_key: null })
     }
     if (typeof account === "string") {

@@ -85,6 +85,13 @@ const examples: { readonly [kind: string]: Schema.JsonObject } = {
     }
   },
   wait: { id: "approved", kind: "wait", name: "Approval", config: { for: "approval", amount: 2, unit: "days" } },
+  workflow: {
+    id: "ship",
+    kind: "workflow",
+    name: "Ship the order",
+    resource_id: ids.workflow,
+    invocation_inputs: { input: { order: "{{trigger.body.id}}" } }
+  },
   store: {
     id: "count_orders",
     kind: "store",
@@ -103,7 +110,9 @@ const descriptions: { readonly [kind: string]: string } = {
   delay: "Waits for an amount of a unit, or until a time. At most 31 days.",
   branch:
     "Continues on the paths that match: an edge selects one by the port path_<key>. `paths` is an alias of the kind.",
-  wait: "Waits for a decision of a person, or for a callback. It is left by out, rejected (a decision only), or timed_out.",
+  wait: "Waits for a decision of a person, for a callback, or for a request at a source (src_…) that matches the input filter. It is left by out, rejected (a decision only), or timed_out.",
+  workflow:
+    "Calls a workflow of the team (wfl_…): begins a run of it with the input as its body, and continues with the result when that has ended. It is left by out or timed_out.",
   store:
     "Reads or changes a value that the workflow keeps between runs. compare_and_set is left by out, or by conflict."
 }
@@ -129,7 +138,9 @@ const stepOf = (row: StepKind<unknown>): Schema.Top => {
   const taken =
     kind === "destination" || kind === "transformation"
       ? `${envelopeInputs.join(", ")}; absent ones have the trigger's values`
-      : "Values and templates such as {{trigger.body.id}}, by input name"
+      : kind === "wait"
+        ? "filter: conditions about the request that the step waits for. A template in it stands for a text, a number or a truth value"
+        : "Values and templates such as {{trigger.body.id}}, by input name"
   return Schema.Struct({
     id: GraphId,
     kind: kind === "branch" ? Schema.Literals(["branch", "paths"]) : Schema.Literal(kind),

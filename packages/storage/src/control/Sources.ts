@@ -13,7 +13,7 @@ import type { Owner } from "../secrets/SealedColumn.ts"
 import { Secrets } from "../secrets/Secrets.ts"
 import { makeStore } from "./MakeStore.ts"
 import { nobody, noRows, type Store, type StoredRow, type Values } from "./Store.ts"
-import { loseSource } from "../workflows/WorkflowLinks.ts"
+import { loseSource, refuseUsedBySteps } from "../workflows/WorkflowLinks.ts"
 import { channelsOf } from "../channels/ChannelView.ts"
 import { checkAccount, followChannel } from "../channels/SourceChannel.ts"
 
@@ -177,16 +177,16 @@ const make = Effect.gen(function* () {
     // The checks of a slug and of a system source read other rows, and a channel is another row: they take a transaction.
     alone: (_team_id, { slug, type }) =>
       slug === null && type !== providerType && type !== systemType ? noRows : null,
-    remove: ({ type }) =>
-      type === systemType
-        ? fail("RESOURCE_IN_USE", "a system source cannot be deleted: disable it, and it gets no more events")
-        : Effect.succeed({}),
     prepare: Effect.fnUntraced(function* (owner, before, next) {
       if (before === null && next["type"] === systemType) yield* claimSystem(owner)
       if (next["slug"] !== undefined && next["slug"] !== before?.slug) yield* claimSlug(owner, next)
       yield* checkAccount(sql, owner, before, next)
       return before === null ? next : { ...next, version: sql.literal("version + 1") }
     }),
+    remove: (row) =>
+      row.type === systemType
+        ? fail("RESOURCE_IN_USE", "a system source cannot be deleted: disable it, and it gets no more events")
+        : Effect.as(refuseUsedBySteps(sql, "source", row), {}),
     follow: Effect.fnUntraced(function* (before, after, at, by) {
       const channel = channelOf(after)
       if (before === null) {

@@ -206,6 +206,8 @@ export interface DueWork {
   readonly operations: ReadonlyArray<string>
   /** Workflows that are not paused and have due runs. */
   readonly workflows: ReadonlyArray<string>
+  /** Workflows for whose waiting steps something has arrived. */
+  readonly arrivals: ReadonlyArray<string>
   /** Sources whose channels are due: the longest due ones. */
   readonly channels: ReadonlyArray<string>
   /** When the next connection queue, run or channel is due (Unix ms); infinite: none waits. */
@@ -227,7 +229,7 @@ export const dueWork = Effect.fnUntraced(function* (
 ): Effect.fn.Return<DueWork, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
   const rows = yield* sql<{
-    kind: "destination" | "connection" | "operation" | "workflow" | "channel" | "next"
+    kind: "destination" | "connection" | "operation" | "workflow" | "arrival" | "channel" | "next"
     id: string
     at: Date | null
   }>`
@@ -269,6 +271,19 @@ export const dueWork = Effect.fnUntraced(function* (
         where q.shard = runs.shard and q.workflow_id > runs.workflow_id and q.run_id <> all(${Columns.text(inHand)})
         order by q.shard, q.workflow_id, q.due_at limit 1
       ) next
+    ), arrivals as (
+      select first.shard, first.workflow_id, first.due_at
+      from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
+        select a.shard, a.workflow_id, a.due_at from workflow_arrivals a where a.shard = s.shard
+        order by a.shard, a.workflow_id, a.due_at limit 1
+      ) first
+      union all
+      select next.shard, next.workflow_id, next.due_at
+      from arrivals cross join lateral (
+        select a.shard, a.workflow_id, a.due_at from workflow_arrivals a
+        where a.shard = arrivals.shard and a.workflow_id > arrivals.workflow_id
+        order by a.shard, a.workflow_id, a.due_at limit 1
+      ) next
     )
     select 'destination' as kind, waiting.destination_id as id, null::timestamptz as at
     from (
@@ -294,6 +309,8 @@ export const dueWork = Effect.fnUntraced(function* (
       else (due_at <= ${new Date(before)} or due_at > ${new Date(ahead[0])} and due_at <= ${new Date(ahead[1])})
         and w.status is distinct from 'paused' end
     union all
+    select 'arrival', workflow_id, null from arrivals where due_at <= ${new Date(before)}
+    union all
     (select 'channel', due.source_id, null from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
       select c.source_id, c.due_at from channels c where c.shard = s.shard and c.due_at <= ${new Date(before)}
         and c.source_id <> all(${Columns.text(channelsUnderWay)})
@@ -308,12 +325,13 @@ export const dueWork = Effect.fnUntraced(function* (
       (select min(due_at) from lanes where due_at > ${new Date(before)}),
       (select min(created_at) from routes where created_at > ${new Date(before)}),
       (select min(due_at) from runs where due_at > ${new Date(before)}),
+      (select min(due_at) from arrivals where due_at > ${new Date(before)}),
       (select min(due.due_at) from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
         select c.due_at from channels c where c.shard = s.shard and c.due_at > ${new Date(before)}
         order by c.shard, c.due_at limit 1
       ) due)
     )`
-  const ids = (of: "destination" | "connection" | "operation" | "workflow" | "channel") =>
+  const ids = (of: "destination" | "connection" | "operation" | "workflow" | "arrival" | "channel") =>
     rows.flatMap(({ id, kind }) => (kind === of ? [id] : []))
   const next = rows.find(({ kind }) => kind === "next")?.at
   return {
@@ -321,6 +339,7 @@ export const dueWork = Effect.fnUntraced(function* (
     connections: ids("connection"),
     operations: ids("operation"),
     workflows: ids("workflow"),
+    arrivals: ids("arrival"),
     channels: ids("channel"),
     next: next?.getTime() ?? Infinity
   }

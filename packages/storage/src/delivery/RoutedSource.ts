@@ -40,6 +40,8 @@ interface Settings {
     /** For an active workflow that answers senders. */
     readonly answer: WorkflowAnswer | null
   }>
+  /** The workflows with steps that wait for a request of the source. */
+  readonly awaiting: ReadonlyArray<string>
 }
 
 /** A source with the settings for routing, all of one moment. */
@@ -113,10 +115,12 @@ export const readRoutedSource = Effect.fnUntraced(function* (
       select json_agg(json_build_object('id', w.id, 'version', w.version, 'steps', jsonb_array_length(w.steps),
         'answer', case when w.status = 'active' then w.triggers -> 'answer' end) order by w.id)
       from workflows w where w.source_id = s.id and w.deleted_at is null and w.status in ('active', 'paused')
-    ), '[]') as workflows
+    ), '[]') as workflows,
+      array(select a.workflow_id from workflow_awaited a where a.source_id = s.id and a.team_id = s.team_id order by 1) as awaiting
     from sources s where ${named(sql, name)} and s.deleted_at is null`
   if (row === undefined) return null
-  const { bin_expires_at, config, connections, disabled_at, id, slug, team_id, type, version, workflows } = row
+  const { awaiting, bin_expires_at, config, connections, disabled_at, id, slug, team_id, type, version, workflows } =
+    row
   const auth = yield* Effect.result(readAuth(secrets, "sources", row))
   return {
     id,
@@ -126,6 +130,7 @@ export const readRoutedSource = Effect.fnUntraced(function* (
     config: configOf(config),
     connections,
     workflows,
+    awaiting,
     version: Number(version),
     disabled: disabled_at !== null,
     binExpiresAt: bin_expires_at?.getTime() ?? null,

@@ -4,7 +4,14 @@ import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
 import { writeFeed } from "./FeedStatement.ts"
 import { Groups, type Present } from "./Groups.ts"
-import type { IgnoredEvent, RequestRecord, RoutedEvent, RoutedRun, RoutingJob } from "./RequestRecord.ts"
+import type {
+  AwaitingWorkflow,
+  IgnoredEvent,
+  RequestRecord,
+  RoutedEvent,
+  RoutedRun,
+  RoutingJob
+} from "./RequestRecord.ts"
 import { type Column, type Fields, insertInto, type Made, Rows, texts } from "./Rows.ts"
 import { unverified } from "./OccurrenceStatement.ts"
 
@@ -169,6 +176,15 @@ const declared = {
     ["first_at", "timestamptz", ({ first }) => first],
     ["last_at", "timestamptz", ({ last }) => last]
   ]),
+  arrivals: new Rows<Becoming<AwaitingWorkflow>>("r", [
+    v,
+    ["workflow_id", "text", ({ of }) => of.workflowId],
+    ["request_id", "text", ({ item }) => item.id, ["about"]],
+    team,
+    ["shard", "int2", ({ of }) => of.shard],
+    atIn("due_at"),
+    { expires_at: "at + interval '31 days'" }
+  ]),
   counts: new Rows<Count>("r", [
     ["v", "int4", ({ pair }) => pair],
     ["key_id", "text", ({ key }) => key],
@@ -219,6 +235,7 @@ const writes: {
     insertInto("workflow_queue", [{ run_id: "id" }, "team_id", "shard", "workflow_id", { due_at: "at" }], rows)
   ],
   unverified: (rows) => [declared.unverified.insertInto("occurrences", rows)],
+  arrivals: (rows) => [declared.arrivals.insertInto("workflow_arrivals", rows)],
   counts: (rows) => [writeCounts(rows)]
 }
 
@@ -318,6 +335,7 @@ export const acceptCommit = (
       else rows.pending.push({ pair, item, of })
     }
     for (const of of item.runs) rows.runs.push({ pair, item, of })
+    for (const of of item.awaiting ?? []) rows.arrivals.push({ pair, item, of })
   }
 
   const single = items.length === 1 && becoming.every((group) => rows[group].length <= 1)
@@ -345,7 +363,7 @@ const refuse = (refused: Map<number, Unverified>, { item, pair }: Accepting): vo
 }
 
 /** Groups in which one request may have several rows. */
-const becoming = ["events", "ignored", "pending", "linedEvents", "linedPending", "runs"] as const
+const becoming = ["events", "ignored", "pending", "linedEvents", "linedPending", "runs", "arrivals"] as const
 
 const isOrdered = (route: RoutingJob): route is Ordered => route.ordering !== null
 

@@ -40,6 +40,12 @@ export interface RoutedRun {
   readonly steps: number
 }
 
+/** A workflow with steps that may wait for the request, and the shard of its actor. */
+export interface AwaitingWorkflow {
+  readonly workflowId: string
+  readonly shard: number
+}
+
 /** A request to be stored, with the results of its routing. Times are Unix milliseconds. */
 export interface RequestRecord extends StoredHead {
   readonly id: string
@@ -61,6 +67,8 @@ export interface RequestRecord extends StoredHead {
   readonly ignored: ReadonlyArray<IgnoredEvent>
   readonly pending: ReadonlyArray<RoutingJob>
   readonly runs: ReadonlyArray<RoutedRun>
+  /** Absent: no workflow has steps that may wait for it. */
+  readonly awaiting?: ReadonlyArray<AwaitingWorkflow>
   /** The number of events that go through a tunnel. */
   readonly cliEvents: number
   /** It follows from a system event, so nobody is told that it is rejected. */

@@ -111,12 +111,27 @@ const counts = writeCounts(`(
     where n > 0 group by 1, 2, 5, 6
   ) c`)
 
-/** The form of a batch, and whether one of its runs has failed, or continues at another time than before. */
+/** The form of a batch, and whether one of its runs has failed, continues at another time than before, or ends. */
 interface Shape {
   readonly given: Given
   readonly fails: boolean
   readonly moves: boolean
+  readonly ends: boolean
 }
+
+/**
+ * What a run's end means for others: the run that has begun it continues, and those that it has begun end. Their actors find that as
+ * arrivals.
+ */
+const joined = `), joined as (
+  insert into workflow_arrivals (workflow_id, about, team_id, shard, due_at, expires_at)
+  select workflow_id, 'run/' || child_run_id, team_id, shard, (select min(at) from moved), now() + interval '31 days'
+  from workflow_children where child_run_id = any(array(select id from moved where due_at is null))
+  union all
+  select child_workflow_id, 'cancel/' || child_run_id, team_id, child_shard, (select min(at) from moved), now() + interval '31 days'
+  from workflow_children where parent_run_id = any(array(select id from moved where due_at is null))
+  on conflict (workflow_id, about) do update set due_at = excluded.due_at
+`
 
 /**
  * One statement, so one transaction, for runs of any workflows: their records, the results of their steps, and when they
@@ -124,7 +139,7 @@ interface Shape {
  * arrays: with a join, a plan that was made when there were few rows would read all of them.
  */
 const statementFor = texts(
-  ({ fails, given, moves }: Shape): string => `
+  ({ ends, fails, given, moves }: Shape): string => `
 with moved as (
   update workflow_runs r set ${runs.assignments}
   from ${runs.from(3, given)}
@@ -134,7 +149,7 @@ with moved as (
   ${written}
 ), counted as (
   ${counts}
-), ended as (
+${ends ? joined : ""}), ended as (
   delete from workflow_queue where run_id = any(array(select id from moved where due_at is null))
 )${
     moves
@@ -158,8 +173,14 @@ export const runCommit = (
     status === "failed" && outcome !== "cancelled" && finishedAt !== null && silent !== true ? [id] : []
   )
   const fails = failed.length > 0
+  const ends = items.some(({ dueAt }) => dueAt === null)
   return {
-    statement: statementFor(`${given.single} ${given.uniform} ${moves} ${fails}`, { given, fails, moves }),
+    statement: statementFor(`${given.single} ${given.uniform} ${moves} ${fails} ${ends}`, {
+      ends,
+      fails,
+      given,
+      moves
+    }),
     parameters: [...Columns.bounds(items.map(({ id }) => id)), ...parameters, ...(fails ? [Columns.text(failed)] : [])]
   }
 }

@@ -15,8 +15,20 @@ const named = {
   [prefixes.filter]: "filters",
   [prefixes.destination]: "destinations",
   [prefixes.transformation]: "transformations",
-  [prefixes.action]: "actions"
+  [prefixes.action]: "actions",
+  [prefixes.source]: "sources",
+  [prefixes.workflow]: "workflows"
 } as const
+
+const enabledIn: { readonly [table in (typeof named)[keyof typeof named]]: string } = {
+  filters: "true",
+  transformations: "true",
+  // A call of a workflow that is not active fails in the run, so that a workflow can be written before those that it calls are active.
+  workflows: "true",
+  destinations: "disabled_at is null",
+  actions: "disabled_at is null",
+  sources: "disabled_at is null"
+}
 
 interface Found {
   readonly id: string
@@ -39,7 +51,7 @@ const lookUpIn = Effect.fnUntraced(function* (
   if (wanted.length === 0) return []
   const table = named[prefix]
   return yield* sql<Found>`
-    select id, ${sql.literal(table === "transformations" || table === "filters" ? "true" : "disabled_at is null")} as enabled
+    select id, ${sql.literal(enabledIn[table])} as enabled
     from ${sql(table)} where id = any(${wanted})
       and ${presentOf(sql, team_id)}
     order by id ${sql.literal(held ? "for share" : "")}`
@@ -76,7 +88,10 @@ export const lookUp = Effect.fnUntraced(function* (
   const transformations = yield* lookUpIn(sql, prefixes.transformation, team_id, ids, false)
   const actions = yield* lookUpIn(sql, prefixes.action, team_id, ids, false)
   const accounts = yield* accountsAmong(sql, team_id, ids)
-  return new Map([...filters, ...destinations, ...transformations, ...actions, ...accounts].map((row) => [row.id, row]))
+  const sources = yield* lookUpIn(sql, prefixes.source, team_id, ids, false)
+  const workflows = yield* lookUpIn(sql, prefixes.workflow, team_id, ids, false)
+  const found = [filters, sources, workflows, destinations, transformations, actions, accounts]
+  return new Map(found.flat().map((row) => [row.id, row]))
 })
 
 /** The number of earlier versions that are checked. */

@@ -67,6 +67,7 @@ const make = Effect.gen(function* () {
       yield* holdNamed(sql, prefixes.filter, team_id, named)
       yield* holdNamed(sql, prefixes.destination, team_id, named)
       yield* raise(team_id, [...sources])
+      yield* holdNamed(sql, prefixes.source, team_id, named)
       yield* holdNamed(sql, prefixes.transformation, team_id, named)
       yield* holdNamed(sql, prefixes.action, team_id, named)
     }),

@@ -169,6 +169,15 @@ const world = Layer.effectDiscard(
       yield* sql`insert into team_values (team_id, key, value, updated_at) values (${team}, 'k', '1', now())`
       yield* sql`insert into workflow_values (workflow_id, team_id, key, value, updated_at)
         values (${workflow}, ${team}, 'k', '1', now())`
+      yield* sql`insert into workflow_waits (run_id, step_id, workflow_id, team_id, source_id, since, expires_at)
+        values (${run}, 'wait', ${workflow}, ${team}, ${source}, now(), now() + interval '1 day')`
+      yield* sql`insert into workflow_awaited (source_id, workflow_id, team_id, used_at, expires_at)
+        values (${source}, ${workflow}, ${team}, now(), now() + interval '1 day')`
+      yield* sql`insert into workflow_children (parent_run_id, step_id, began_at, child_run_id, root_run_id, depth, team_id, workflow_id,
+          shard, child_workflow_id, child_shard, expires_at)
+        values (${run}, 'call', now(), ${`wfr_child_${team}`}, ${run}, 1, ${team}, ${workflow}, 1, ${workflow}, 1, now() + interval '1 day')`
+      yield* sql`insert into workflow_arrivals (workflow_id, about, team_id, shard, due_at, expires_at)
+        values (${workflow}, 'req_1', ${team}, 1, now(), now() + interval '1 day')`
       yield* sql`insert into work_in_hand (kind, id, team_id, process, expires_at)
         values ('run', ${`wfr_${team}`}, ${team}, '', now() + interval '1 day')`
       yield* sql`insert into workflow_inputs (run_id, team_id, method, path, query, headers, body, body_size, ingested_at, expires_at)

@@ -9,6 +9,8 @@ import { Effects, inTime, unavailable } from "../RunWork.ts"
 import { makeActionStep } from "./ActionEffect.ts"
 import { makeDestinationStep } from "./DestinationEffect.ts"
 import { makeStoreStep } from "./StoreEffect.ts"
+import { makeWaitStep } from "./WaitEffect.ts"
+import { makeWorkflowStep } from "./WorkflowEffect.ts"
 import { makeTransformationStep } from "./TransformationEffect.ts"
 
 /** `key`: the same for every attempt of the step, also after a crash. */
@@ -28,6 +30,8 @@ export const layer = Layer.effect(
       // The destination's actor starts the timeout when the call leaves its queue.
       destination: yield* makeDestinationStep,
       store: yield* makeStoreStep,
+      workflow: yield* makeWorkflowStep,
+      wait: yield* makeWaitStep,
       transformation: (effect, run) => inTime(effect, transform(effect, run))
     }
     const executorOf: ReadonlyMap<string, CarryOut> = new Map(Object.entries(executors))

@@ -52,13 +52,11 @@ const run = (url: Redacted.Redacted, statement: string) =>
   )
 
 const embedded = Effect.gen(function* () {
-  const { superuserUrl, url } = yield* start({ home: join(yield* temporaryFolder, "postgres") })
+  // Its files are deleted at the end, and no machine fails meanwhile.
+  const { superuserUrl, url } = yield* start({ home: join(yield* temporaryFolder, "postgres"), disposable: true })
   // The suites go by the role that a gateway has; only that they make databases of their own is beyond it.
   const connection = yield* PgConnection.make({ url: superuserUrl })
   yield* connection.query("alter role gateway createdb")
-  // Its files are deleted at the end, and no suite lets it crash: suites about crashes start servers of their own.
-  yield* connection.query("alter system set fsync = off")
-  yield* connection.query("select pg_reload_conf()")
   return url
 })
 

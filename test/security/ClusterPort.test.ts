@@ -14,7 +14,6 @@ import type { KeyRing, SecretKey } from "@tidegate/storage/secrets/Secrets"
 import { demoTeam } from "@tidegate/storage/teams/Teams"
 import { impostor, plain, proven, tap, withKey } from "../../packages/entities/test/WireWorld.ts"
 import { it as gatewayIt } from "../support/it.ts"
-import {} from "../support/Gateway.ts"
 import { waitUntil } from "../support/Waiting.ts"
 
 const bytes = randomBytes(32)

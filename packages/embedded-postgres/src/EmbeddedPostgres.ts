@@ -2,15 +2,13 @@ import { Context, Duration, Effect, Exit, Layer, Redacted, Schedule, Scope, Sema
 import * as Binaries from "./Binaries.ts"
 import { EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 import * as Home from "./Home.ts"
-import { attachOrStart } from "./Running.ts"
+import { attachOrStart, type Wanted } from "./Running.ts"
 
 export { EmbeddedPostgresError }
 
-export interface Options {
+export interface Options extends Wanted {
   /** A folder for all files of the server and no others. Created if it does not exist, accessible to its owner only. */
   readonly home: string
-  /** The port on 127.0.0.1. Default: a free one, chosen once and stored in `home`. */
-  readonly port?: number | undefined
 }
 
 export interface Server {
@@ -56,7 +54,7 @@ export const start = Effect.fnUntraced(function* (
   const bring = (port: number | undefined) =>
     Effect.gen(function* () {
       const lifetime = yield* Scope.fork(servers)
-      return yield* attachOrStart(home, binaries, port).pipe(
+      return yield* attachOrStart(home, binaries, { ...options, port }).pipe(
         Effect.map((running) => ({ ...running, lifetime })),
         Scope.provide(lifetime),
         Effect.onError((cause) => Scope.close(lifetime, Exit.failCause(cause)))

@@ -22,6 +22,17 @@ export interface Running extends Access {
   readonly ended: Effect.Effect<string>
 }
 
+/** How a server is started. */
+export interface Wanted {
+  /** The port on 127.0.0.1. Default: a free one, chosen once and stored in the home folder. */
+  readonly port?: number | undefined
+  /**
+   * Whether commits may be lost when the machine fails, because the files are deleted anyway: for tests alone. They are not lost when
+   * a process is killed. Default: false.
+   */
+  readonly disposable?: boolean | undefined
+}
+
 /**
  * Joins the server of the home folder, or starts it if no living process runs one. With `port`, a server at any
  * other port is a failure. A server that is started here stops when the scope closes.
@@ -29,15 +40,15 @@ export interface Running extends Access {
 export const attachOrStart = (
   home: Home.Home,
   binaries: Binaries,
-  port: number | undefined
+  wanted: Wanted
 ): Effect.Effect<Running, EmbeddedPostgresError, Scope.Scope> =>
   Effect.gen(function* () {
     const password = yield* Home.password(home)
     const server = yield* ownedByAnother(home, password)
-    if (Option.isSome(server)) return yield* attachTo(home, server.value, port, password)
+    if (Option.isSome(server)) return yield* attachTo(home, server.value, wanted.port, password)
     yield* endStray(home)
     if (!existsSync(home.data)) yield* initialize(home, binaries)
-    return yield* startOwn(home, binaries, port, password)
+    return yield* startOwn(home, binaries, wanted, password)
   }).pipe(KernelLock.withLock(home.startLock))
 
 /** Returns the server of another living process, if it answers. If there is none, it takes the owner lock, and the caller starts the server. */
@@ -161,7 +172,7 @@ const startPatienceMillis = 10_000
 const startOwn = Effect.fnUntraced(function* (
   home: Home.Home,
   binaries: Binaries,
-  port: number | undefined,
+  { disposable = false, port }: Wanted,
   password: Redacted.Redacted
 ) {
   if (binaries.owner !== undefined) yield* Home.giveData(home, binaries.owner)
@@ -171,7 +182,11 @@ const startOwn = Effect.fnUntraced(function* (
     const position = Home.logEnd(home)
     const chosen = port ?? (yield* choosePort(home))
     const access = accessTo(chosen, password)
-    const server = yield* Postmaster.run(binaries, Postmaster.serve(binaries, home.data, settings(chosen)), home.log)
+    const server = yield* Postmaster.run(
+      binaries,
+      Postmaster.serve(binaries, home.data, settings(chosen, disposable)),
+      home.log
+    )
     const failure = yield* Effect.raceFirst(
       prepare(home, server.pid, chosen, access).pipe(
         // A connection breaks before the end of the server is detected, and that end is the real cause.
@@ -245,7 +260,7 @@ const sharedBuffers = () => {
   return `${Math.round(Math.min(256, Math.max(128, available / megabyte / 32)))}MB`
 }
 
-const settings = (port: number) => ({
+const settings = (port: number, disposable: boolean) => ({
   port,
   listen_addresses: "127.0.0.1",
   // The length of a socket's path is limited, but that of the home folder is not.
@@ -253,7 +268,7 @@ const settings = (port: number) => ({
   max_connections: 200,
   shared_buffers: sharedBuffers(),
   // Acknowledged requests must be on disk: the product's guarantee depends on these two settings.
-  fsync: "on",
+  fsync: disposable ? "off" : "on",
   synchronous_commit: "on",
   max_wal_size: "2GB",
   checkpoint_completion_target: 0.9,

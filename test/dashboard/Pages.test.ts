@@ -516,6 +516,8 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await field.fill("nothing has this name")
     await page.getByText("Nothing has this name or id.").waitFor()
     await page.keyboard.press("Escape")
+    // Until then the field has the focus, although it is not shown any more.
+    await field.waitFor({ state: "detached" })
     await page.keyboard.press("?")
     await page.getByRole("dialog", { name: "Keys" }).getByText("j, k").waitFor()
     await page.keyboard.press("Escape")

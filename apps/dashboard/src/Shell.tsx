@@ -24,15 +24,17 @@ const Above = () => {
     document.addEventListener("keydown", onKey)
     return () => document.removeEventListener("keydown", onKey)
   }, [])
-  const close = useCallback(() => setShown(null), [])
+  // A dialog says late that it was closed: the other one may be shown by then.
+  const closePalette = useCallback(() => setShown((now) => (now === "palette" ? null : now)), [])
+  const closeKeys = useCallback(() => setShown((now) => (now === "keys" ? null : now)), [])
   return (
     <>
       <button type="button" aria-haspopup="dialog" onClick={() => setShown("palette")}>
         Go to… <kbd>Ctrl K</kbd>
       </button>
       <Suspense fallback={null}>
-        {shown === "palette" ? <Palette close={close} /> : null}
-        {shown === "keys" ? <Keys close={close} /> : null}
+        {shown === "palette" ? <Palette close={closePalette} /> : null}
+        {shown === "keys" ? <Keys close={closeKeys} /> : null}
       </Suspense>
     </>
   )

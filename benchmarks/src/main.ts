@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: compares the gateway with the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, workflows, waiting-runs, flooded-source, channels, formatter, memory, or pipeline (the bare pipeline compared with itself)
+ *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, workflows, waiting-runs, flooded-source, flooded-callbacks, channels, formatter, memory, or pipeline (the bare pipeline compared with itself)
  *   --only queries      the time of counts, series and lists over more and more records; --records <n,…>: the numbers of records
  *   --only rows         one row for each kind of work that events can require: rate, latency, CPU, memory
  *   --row <text>        only rows whose name contains this text
@@ -33,6 +33,7 @@ import { type Outcome, type Plan, fullSettings, quickSettings } from "./Comparis
 import { channels } from "./Channels.ts"
 import { connectors } from "./Connectors.ts"
 import { control } from "./Control.ts"
+import { floodedCallbacks } from "./FloodedCallbacks.ts"
 import { floodedSource } from "./FloodedSource.ts"
 import { formatter } from "./Formatter.ts"
 import { ingressModes } from "./IngressModes.ts"
@@ -65,6 +66,7 @@ const scenarios = {
   workflows,
   "waiting-runs": waitingRuns,
   "flooded-source": floodedSource,
+  "flooded-callbacks": floodedCallbacks,
   channels,
   formatter,
   queries,

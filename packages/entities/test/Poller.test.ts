@@ -1,4 +1,4 @@
-import { expect, layer } from "@effect/vitest"
+import { expect, it, layer } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
 import { Sharding, type ShardId } from "effect/cluster"
 import { SqlClient, Statement } from "effect/sql"
@@ -114,4 +114,10 @@ layer(world)("Poller", (it) => {
       own.delete("wfr_1")
     })
   )
+})
+
+it("The poller uses a tenth of the time, but pauses for at most three seconds after a look that a stalled database held up", () => {
+  expect([0, 1, 49, 50, 100, 299, 300, 6_000, 60_000].map(Poller.pauseAfter)).toEqual([
+    500, 499, 490, 500, 1_000, 2_990, 3_000, 3_000, 3_000
+  ])
 })

@@ -26,6 +26,14 @@ const idleMs = 2_000
 const aheadMs = 3_000
 /** The share of time that polling may use. The more rows there are to read, the less often the poller looks. */
 const maxOfTheTime = 0.1
+/**
+ * The longest pause between two looks (ms), whatever the last one took: it may have waited for a database that stood still, and what
+ * came meanwhile has lost its wake-up notifications.
+ */
+const maxPauseMs = 3_000
+
+/** The pause after a look that took so long (ms). */
+export const pauseAfter = (took: number): number => Math.min(Math.max(everyMs - took, took / maxOfTheTime), maxPauseMs)
 
 /**
  * Channels that are woken in one iteration of the event loop: most of them start an actor, and events of senders wait meanwhile.
@@ -91,7 +99,7 @@ export const layer: Layer.Layer<never, never, Sharding.Sharding | Database> = La
         }
         known = new Set(mine)
         const took = (yield* Clock.currentTimeMillis) - began
-        yield* Effect.sleep(Math.max(everyMs - took, took / maxOfTheTime))
+        yield* Effect.sleep(pauseAfter(took))
       }
     })
   )

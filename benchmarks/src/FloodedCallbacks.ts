@@ -20,5 +20,5 @@ export const floodedCallbacks = (plan: Plan) =>
       }
     }),
     drained: () => Effect.succeed(0),
-    bounds: { p50: 1.03, p99: 1.25 }
+    bounds: { p50: 1.25, p99: 1.25 }
   })

@@ -265,6 +265,11 @@ it("A source with an account is notified of changes, stops with its account, and
   })
   await inbox.event("provision_succeeded")
   expect(provider.active).toMatchObject([{ protocol: "graph" }])
+  // The poll after the subscription would find the message as well.
+  await inbox.until("the polls before and after the subscription have ended", async () => {
+    const { models } = await inbox.call("GET", "/runs")
+    return models.filter((run: Body) => run.finished_at !== null).length > 1 ? true : null
+  })
 
   const message = provider.change("message.created")
   const first = await inbox.request(1)

@@ -160,7 +160,7 @@ describe("Doctor", () => {
       DATABASE_URL: `postgres://ada:pass-word@127.0.0.1:${port}/none`
     })
     expect(all[0]).toBe(
-      `wrong database: DATABASE_URL: the PostgreSQL at 127.0.0.1:${port}/none cannot be reached (ECONNREFUSED)`
+      `wrong database: DATABASE_URL: the PostgreSQL at 127.0.0.1:${port}/none cannot be reached (ECONNREFUSED); start it, or correct the URL`
     )
     expect(all.slice(1)).toEqual(
       checks

@@ -14,11 +14,11 @@ const minute = { wait_ms: 60_000, max_wait_ms: 600_000 }
 const outcomesOf = (runs: ReadonlyArray<string>) =>
   Effect.map(Effect.forEach(runs, runOf), (rows) => rows.map(({ outcome, status }) => outcome ?? status))
 
-/** As if the windows of the workflow were over. */
+/** As if the windows of the workflow had been over for a second: the clocks of the database and of the process differ by parts of one. */
 const later = Effect.fnUntraced(function* (workflow: string) {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`update workflow_windows set due_at = now() where workflow_id = ${workflow}`
-  yield* sql`update workflow_queue set due_at = now() where workflow_id = ${workflow}`
+  yield* sql`update workflow_windows set due_at = now() - interval '1 second' where workflow_id = ${workflow}`
+  yield* sql`update workflow_queue set due_at = now() - interval '1 second' where workflow_id = ${workflow}`
 })
 
 const windowsOf = Effect.fnUntraced(function* (workflow: string) {

@@ -71,7 +71,7 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
   ],
   [/^packages\/actions\/src\/Provider\.ts$/, ["JSON.parse"], "schemas of our own declarations"],
   [/^packages\/api\/src\/dashboard\/BrowserSession\.ts$/, ["JSON.parse"], "a cookie as we have encrypted it"],
-  [/^apps\/dashboard\/src\//, ["JSON.parse", "json"], "in the browsers of its users, not in the gateway"],
+  [/^apps\/dashboard\/src\//, ["JSON", "JSON.parse", "json"], "in the browsers of its users, not in the gateway"],
   [/^packages\/api\/src\/PublishedDocument\.ts$/, ["JSON.parse"], "a file of this project"],
   [
     /^packages\/storage\/src\/channels\/SourceChannel\.ts$/,

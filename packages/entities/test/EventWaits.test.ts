@@ -10,8 +10,20 @@ import { createDestination, otherTeam, sourceFields, team, unique } from "../../
 import { requestRecord } from "../../storage/test/requests.ts"
 import { shardOf } from "../src/Shards.ts"
 import { makeWaitStep } from "../src/Workflow/effects/WaitEffect.ts"
-import { WorkflowEntity } from "../src/Workflow/WorkflowProtocol.ts"
-import { coming, create, executors, from, receive, runOf, sent, trim, wake, world } from "./RunsWorld.ts"
+import {
+  giveArrivals,
+  coming,
+  create,
+  ended,
+  executors,
+  from,
+  receive,
+  runOf,
+  sent,
+  trim,
+  wake,
+  world
+} from "./RunsWorld.ts"
 
 const createSource = Effect.fnUntraced(function* () {
   const id = newId(prefixes.source, Date.now())
@@ -70,24 +82,6 @@ const accept = Effect.fnUntraced(function* (source: string, body: unknown, at = 
   return id
 })
 
-/** Until all that is due has been given: another message may be at work. */
-const arrive = Effect.fnUntraced(function* (id: string) {
-  const sql = yield* SqlClient.SqlClient
-  const client = yield* WorkflowEntity.client
-  yield* Effect.repeat(
-    Effect.andThen(
-      client(id).Arrive(),
-      sql`select 1 from workflow_arrivals where workflow_id = ${id} and due_at <= now() limit 1`
-    ),
-    { until: (rows) => rows.length === 0 }
-  )
-})
-
-const ended = (workflow: string, run: string) =>
-  Effect.repeat(Effect.andThen(wake(workflow), runOf(run)), {
-    until: ({ status }) => status !== "queued" && status !== "running"
-  })
-
 const counted = Effect.fnUntraced(function* (source: string) {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ waits: number; arrivals: number }>`
@@ -118,7 +112,7 @@ layer(world, { excludeTestServices: true })("Step that waits for a request", (it
       yield* accept(source.id, { order: 9 })
       const paid = yield* accept(source.id, { order: 7, state: " paid " })
       yield* accept(source.id, { order: 7, state: "again" })
-      yield* arrive(workflow.id)
+      yield* giveArrivals(workflow.id)
       expect(yield* ended(workflow.id, run)).toMatchObject({
         outcome: "completed",
         succeeded_steps: 2,
@@ -159,7 +153,7 @@ layer(world, { excludeTestServices: true })("Step that waits for a request", (it
         )
         const context = yield* Effect.context<SqlClient.SqlClient | Journal | Sharding.Sharding>()
         yield* wake(workflow.id)
-        yield* arrive(workflow.id)
+        yield* giveArrivals(workflow.id)
         expect(yield* ended(workflow.id, run)).toMatchObject({ outcome: "completed", skipped_steps: 1 })
         expect((yield* outputOf(run)).map(([, { output }]) => output["request_id"])).toContain(between)
       })
@@ -179,19 +173,19 @@ layer(world, { excludeTestServices: true })("Step that waits for a request", (it
         const before = yield* version
         const run = yield* receive(workflow, { order: 1 })
         yield* wake(workflow.id)
-        yield* arrive(workflow.id)
+        yield* giveArrivals(workflow.id)
         const first = yield* version
         expect(first).toBeGreaterThan(before)
         const second = yield* receive(workflow, { order: 2 })
         yield* wake(workflow.id)
-        yield* arrive(workflow.id)
+        yield* giveArrivals(workflow.id)
         expect(yield* version).toBe(first)
         // By a statement that had begun before the wait was stored.
         yield* accept(source.id, { order: 1 }, Date.now(), false)
-        yield* arrive(workflow.id)
+        yield* giveArrivals(workflow.id)
         expect(yield* runOf(run)).toMatchObject({ status: "running" })
         yield* sql`update workflow_arrivals set due_at = now() where workflow_id = ${workflow.id}`
-        yield* arrive(workflow.id)
+        yield* giveArrivals(workflow.id)
         expect(yield* ended(workflow.id, run)).toMatchObject({ outcome: "completed" })
         expect(yield* runOf(second)).toMatchObject({ status: "running" })
       })
@@ -207,7 +201,7 @@ layer(world, { excludeTestServices: true })("Step that waits for a request", (it
       const request = yield* accept(source.id, { state: "x" })
       const [arrival] = yield* sql<{ about: string }>`
         select * from workflow_arrivals where workflow_id = ${workflow.id} and about = ${request}`
-      yield* arrive(workflow.id)
+      yield* giveArrivals(workflow.id)
       for (const run of runs) expect(yield* ended(workflow.id, run)).toMatchObject({ outcome: "completed" })
       const parts = yield* Effect.forEach(runs, (run) => Effect.map(runOf(run), ({ parts }) => parts))
       // The rows that a process that died has not removed.
@@ -216,7 +210,7 @@ layer(world, { excludeTestServices: true })("Step that waits for a request", (it
         yield* sql`insert into workflow_waits (run_id, step_id, workflow_id, team_id, source_id, since, expires_at)
           values (${run_id}, 'wait', ${workflow.id}, ${team}, ${source.id}, now() - interval '1 minute', now() + interval '1 hour')`
       }
-      yield* arrive(workflow.id)
+      yield* giveArrivals(workflow.id)
       expect(yield* Effect.forEach(runs, (run) => Effect.map(runOf(run), (row) => row["parts"]))).toEqual(parts)
       expect(yield* counted(source.id)).toEqual({ waits: 0, arrivals: 0 })
     })
@@ -236,7 +230,7 @@ layer(world, { excludeTestServices: true })("Step that waits for a request", (it
       const waits = Effect.map(counted(source.id), (counts) => counts.waits)
       yield* Effect.repeat(waits, { until: (count) => count === 1 })
       yield* accept(source.id, { order: 3 })
-      yield* Effect.repeat(Effect.andThen(arrive(workflow.id), waits), { until: (count) => count === 0 })
+      yield* Effect.repeat(Effect.andThen(giveArrivals(workflow.id), waits), { until: (count) => count === 0 })
       yield* Deferred.succeed(answer, { kind: "succeeded", output: { status: 200 }, ports: ["out"] })
       yield* Fiber.join(working)
       expect(yield* ended(workflow.id, run)).toMatchObject({ outcome: "completed", succeeded_steps: 3 })
@@ -256,7 +250,7 @@ layer(world, { excludeTestServices: true })("Step that waits for a request", (it
       executors.set("wait", (effect, ...given) => real({ ...effect, startedAt: effect.startedAt - hour }, ...given))
       yield* wake(workflow.id)
       yield* accept(source.id, { order: 4 })
-      yield* arrive(workflow.id)
+      yield* giveArrivals(workflow.id)
       expect(yield* ended(workflow.id, run)).toMatchObject({ outcome: "completed", skipped_steps: 1 })
       const outputs = (yield* outputOf(run)).map(([, { output }]) => output)
       expect(outputs).toContainEqual(expect.objectContaining({ request_id: null, received_at: null }))

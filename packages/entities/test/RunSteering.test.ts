@@ -11,7 +11,7 @@ import { Workflows } from "@tidegate/storage/workflows/Workflows"
 import { handleRuns } from "../src/BulkOperation/HandleRuns.ts"
 import { WorkflowEntity } from "../src/Workflow/WorkflowProtocol.ts"
 import { createDestination, otherTeam, team } from "../../storage/test/controlPlane.ts"
-import { coming, create, from, receive, runOf, sent, trim, wake, world } from "./RunsWorld.ts"
+import { coming, create, ended, from, receive, runOf, sent, trim, wake, world } from "./RunsWorld.ts"
 
 const newRun = () => newId(prefixes.workflowRun, Date.now())
 
@@ -38,12 +38,6 @@ const setStatus = Effect.fnUntraced(function* (id: string, status: string) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`update workflows set status = ${status} where id = ${id}`
 })
-
-/** Carries the run on to its end. */
-const ended = (workflow: string, run: string) =>
-  Effect.repeat(Effect.andThen(wake(workflow), runOf(run)), {
-    until: ({ status }) => status !== "queued" && status !== "running"
-  })
 
 const refused = { kind: "failed", error: { code: "BAD_RESPONSE", message: "HTTP 500", status: 500 } } as const
 

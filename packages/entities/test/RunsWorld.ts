@@ -156,3 +156,22 @@ export const runOf = Effect.fnUntraced(function* (id: string) {
     from workflow_runs r where r.id = ${id}`
   return row!
 })
+
+/** Wakes the workflow until the run has ended, and returns it. */
+export const ended = (workflow: string, run: string) =>
+  Effect.repeat(Effect.andThen(wake(workflow), runOf(run)), {
+    until: ({ status }) => status !== "queued" && status !== "running"
+  })
+
+/** Until all that is due has been given: another message may be at work. */
+export const giveArrivals = Effect.fnUntraced(function* (id: string) {
+  const sql = yield* SqlClient.SqlClient
+  const client = yield* WorkflowEntity.client
+  yield* Effect.repeat(
+    Effect.andThen(
+      client(id).Arrive(),
+      sql`select 1 from workflow_arrivals where workflow_id = ${id} and due_at <= now() limit 1`
+    ),
+    { until: (rows) => rows.length === 0 }
+  )
+})

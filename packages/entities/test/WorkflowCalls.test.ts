@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { otherTeam, team } from "../../storage/test/controlPlane.ts"
 import { makeWorkflowStep } from "../src/Workflow/effects/WorkflowEffect.ts"
 import { WorkflowEntity } from "../src/Workflow/WorkflowProtocol.ts"
-import { create, executors, from, receive, runOf, trim, wake, world } from "./RunsWorld.ts"
+import { giveArrivals, create, ended, executors, from, receive, runOf, trim, wake, world } from "./RunsWorld.ts"
 
 /** A workflow that is called: it trims the name in its input. */
 const called = create(
@@ -38,24 +38,6 @@ const childrenOf = (run: string) =>
       select child_run_id as id, depth from workflow_children where parent_run_id = ${run} order by began_at`
   )
 
-/** Until all that is due has been given: another message may be at work. */
-const arrive = Effect.fnUntraced(function* (id: string) {
-  const sql = yield* SqlClient.SqlClient
-  const client = yield* WorkflowEntity.client
-  yield* Effect.repeat(
-    Effect.andThen(
-      client(id).Arrive(),
-      sql`select 1 from workflow_arrivals where workflow_id = ${id} and due_at <= now() limit 1`
-    ),
-    { until: (rows) => rows.length === 0 }
-  )
-})
-
-const ended = (workflow: string, run: string) =>
-  Effect.repeat(Effect.andThen(wake(workflow), runOf(run)), {
-    until: ({ status }) => status !== "queued" && status !== "running"
-  })
-
 const outputsOf = Effect.fnUntraced(function* (run: string) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{
@@ -75,7 +57,7 @@ layer(world, { excludeTestServices: true })("Step that calls a workflow", (it) =
       expect(begun).toMatchObject({ depth: 1 })
       expect(yield* runOf(run)).toMatchObject({ status: "running", queued: true })
       expect(yield* ended(child.id, begun!.id)).toMatchObject({ outcome: "completed" })
-      yield* arrive(caller.id)
+      yield* giveArrivals(caller.id)
       expect(yield* ended(caller.id, run)).toMatchObject({ outcome: "completed", succeeded_steps: 2 })
       expect(yield* outputsOf(run)).toContain(`"run_id":"${begun!.id}"`)
       expect(yield* outputsOf(run)).toContain(`["1",{"output":{"result":"Ada"}}]`)
@@ -94,7 +76,7 @@ layer(world, { excludeTestServices: true })("Step that calls a workflow", (it) =
           yield* real(...given)
           const [begun] = yield* childrenOf(run)
           yield* ended(child.id, begun!.id)
-          yield* arrive(caller.id)
+          yield* giveArrivals(caller.id)
           return yield* real(...given)
         }).pipe(Effect.provideContext(context), Effect.orDie)
       )
@@ -117,7 +99,7 @@ layer(world, { excludeTestServices: true })("Step that calls a workflow", (it) =
         outcome: "failed",
         error_code: "FORMATTER_INPUT_REQUIRED"
       })
-      yield* arrive(caller.id)
+      yield* giveArrivals(caller.id)
       expect(yield* ended(caller.id, run)).toMatchObject({ outcome: "completed_with_errors" })
       expect(yield* outputsOf(run)).toContain(`{"result":"FORMATTER_INPUT_REQUIRED"}`)
     })
@@ -138,10 +120,10 @@ layer(world, { excludeTestServices: true })("Step that calls a workflow", (it) =
       })
       const client = yield* WorkflowEntity.client
       yield* client(caller.id).CancelRun({ team_id: team, run_id: run })
-      yield* arrive(child.id)
+      yield* giveArrivals(child.id)
       expect(yield* runOf(begun!.id)).toMatchObject({ outcome: "cancelled", queued: false })
       // The end of the child finds a caller that has ended.
-      yield* arrive(caller.id)
+      yield* giveArrivals(caller.id)
       expect(yield* runOf(run)).toMatchObject({ outcome: "cancelled" })
     })
   )

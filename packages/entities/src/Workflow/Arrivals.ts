@@ -8,7 +8,9 @@ import { type CompiledFilter, compilingFilter } from "@tidegate/rules/Filter"
 import { PatternBounds } from "@tidegate/rules/PatternBounds"
 import { requestInput, type RequestInput } from "@tidegate/rules/RequestInput"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
+import { weighing } from "@tidegate/runtime/HeldBytes"
 import { makeWakeableWorker, type Next } from "@tidegate/runtime/WakeableWorker"
+import { WeighedCache } from "@tidegate/runtime/WeighedCache"
 import type { Database } from "@tidegate/storage/Database"
 import { type Arrival, arrivalsDone, dueArrivals } from "@tidegate/storage/workflows/Arrivals"
 import {
@@ -43,6 +45,9 @@ const readAtOnce = 50
 const isOver = ({ code }: GatewayError): boolean =>
   code === "STEP_NOT_WAITING" || code === "NOT_FOUND" || code === "WORKFLOW_NOT_EXECUTABLE"
 
+/** Filters by their text: those of waits that differ in nothing else are compiled once, and none again for each request. */
+const filters = new WeighedCache<string, CompiledFilter | null>(maxWaits.team)
+
 interface Needs {
   readonly workflowId: string
   readonly shard: number
@@ -72,22 +77,20 @@ interface Arrived {
  * matches. An arrival is removed after its signals are stored: after a crash it is given again, and steps that have it do not wait any more.
  */
 export const makeArrivals = ({ cancel, mayGoOn, oneAtATime, shard, signalled, signalling, workflowId }: Needs) => {
-  /** Filters by their text: those of waits that differ in nothing else are compiled once, and none again for each request. */
-  const filters = new Map<string, CompiledFilter | null>()
-
-  const compiled = Effect.fnUntraced(function* (wait: EventWait): Effect.fn.Return<ReadonlyArray<Waiting>> {
+  const compiled = Effect.fnUntraced(function* (
+    team_id: string,
+    wait: EventWait
+  ): Effect.fn.Return<ReadonlyArray<Waiting>> {
     const { filter: text } = wait
     if (text === null) return [{ wait, filter: null }]
     let filter = filters.get(text)
     if (filter === undefined) {
-      const result = yield* inSlices(
-        compilingFilter(readJson(text) as { readonly body?: unknown }, { patterns: PatternBounds.stored() })
-      )
+      const conditions = readJson(text) as { readonly body?: unknown }
+      const result = yield* inSlices(compilingFilter(conditions, { patterns: PatternBounds.stored() }))
       // It was compiled before it was stored. If this version refuses it, the step waits until its time is over.
       filter = Result.getOrNull(result)
       if (filter === null) yield* Effect.logError("the filter of a step cannot be compiled", { run_id: wait.run_id })
-      if (filters.size >= maxWaits.source) filters.clear()
-      filters.set(text, filter)
+      filters.set(text, filter, { owner: team_id, bytes: yield* inSlices(weighing(conditions)) })
     }
     return filter === null ? [] : [{ wait, filter }]
   })
@@ -140,7 +143,9 @@ export const makeArrivals = ({ cancel, mayGoOn, oneAtATime, shard, signalled, si
   const takeRequests = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
     const requests = yield* arrivedRequests(team_id, ids)
     const sources = [...new Set(requests.map(({ source_id }) => source_id))]
-    const waits = new Set((yield* Effect.forEach(yield* waitsAt(workflowId, sources), compiled)).flat())
+    const waits = new Set(
+      (yield* Effect.forEach(yield* waitsAt(workflowId, sources), (wait) => compiled(team_id, wait))).flat()
+    )
     const idle = sources.filter((id) => !waits.values().some(({ wait }) => wait.source_id === id))
     for (const request of requests) {
       if (waits.size === 0) break
@@ -160,7 +165,7 @@ export const makeArrivals = ({ cancel, mayGoOn, oneAtATime, shard, signalled, si
   const look = Effect.fnUntraced(function* (team_id: string, about: NonNullable<ReturnType<typeof lookedFor>>) {
     const wait = yield* readWait(workflowId, about)
     if (wait === null) return
-    const waiting = yield* compiled(wait)
+    const waiting = yield* compiled(team_id, wait)
     let after: string | null = null
     for (let seen = 0; seen < maxLookedAt; seen += readAtOnce) {
       const ids: ReadonlyArray<string> = yield* requestsFor(team_id, wait, after, readAtOnce)

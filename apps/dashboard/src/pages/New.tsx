@@ -1,7 +1,7 @@
 import { Link, useNavigate } from "@tanstack/react-router"
-import { type FormEvent, type ReactNode, useState } from "react"
-import { messageOf } from "../gateway.ts"
+import { type ReactNode, useState } from "react"
 import { Fields, valuesIn } from "../parts/Fields.tsx"
+import { Form, textIn } from "../parts/Form.tsx"
 import { useChoices } from "../parts/Named.tsx"
 import { Panel } from "../parts/Panel.tsx"
 import { objectOf, useDocument, variantsOf } from "../parts/Schema.ts"
@@ -22,42 +22,21 @@ export const Making = ({
 }) => {
   const navigate = useNavigate()
   const refresh = useRefresh()
-  const [error, setError] = useState<string | null>(null)
-  const [isBusy, setBusy] = useState(false)
-  const submit = async (form: HTMLFormElement) => {
-    setBusy(true)
-    setError(null)
-    try {
-      const to = await make(form)
-      await refresh()
-      await navigate({ to })
-    } catch (failure) {
-      setError(messageOf(failure))
-    }
-    setBusy(false)
-  }
   return (
     <>
       <header>
         <h1>{title}</h1>
       </header>
-      <form
-        className="form"
-        onSubmit={(event: FormEvent<HTMLFormElement>) => {
-          event.preventDefault()
-          void submit(event.currentTarget)
+      <Form
+        label={title}
+        send={async (form) => {
+          const to = await make(form)
+          await refresh()
+          await navigate({ to })
         }}
       >
         {children}
-        {error === null ? null : (
-          <p role="alert" className="notice bad">
-            {error}
-          </p>
-        )}
-        <button type="submit" className="primary" disabled={isBusy}>
-          {title}
-        </button>
-      </form>
+      </Form>
     </>
   )
 }
@@ -68,11 +47,6 @@ export const NameField = ({ example }: { readonly example: string }) => (
     <input id="name" name="name" required maxLength={155} placeholder={example} />
   </div>
 )
-
-export const textIn = (form: HTMLFormElement, name: string): string => {
-  const value = new FormData(form).get(name)
-  return typeof value === "string" ? value : ""
-}
 
 /** A form for a resource whose settings depend on its type: its fields are those of the type's schema. */
 const Typed = ({

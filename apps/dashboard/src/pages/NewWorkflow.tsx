@@ -1,12 +1,13 @@
 import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
+import { textIn } from "../parts/Form.tsx"
 import { Graph } from "../parts/Graph.tsx"
 import { useChoices } from "../parts/Named.tsx"
 import { Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { edgesOf, nodesOf, type Step, type StepEdge } from "../parts/StepGraph.ts"
 import { useSession } from "../session.ts"
-import { Choose, Making, NameField, textIn } from "./New.tsx"
+import { Choose, Making, NameField } from "./New.tsx"
 
 /** A new workflow: blank, or from a template whose graph is shown first. It is a draft, and its editor opens. */
 export const NewWorkflow = () => {

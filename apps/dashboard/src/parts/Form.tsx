@@ -117,11 +117,14 @@ export const Boxes = ({
   </fieldset>
 )
 
-/** A field's text without the spaces around it; empty if there is no such field. */
-export const textOf = (form: HTMLFormElement, name: string): string => {
+/** A field's text; empty if there is no such field. */
+export const textIn = (form: HTMLFormElement, name: string): string => {
   const value = new FormData(form).get(name)
-  return typeof value === "string" ? value.trim() : ""
+  return typeof value === "string" ? value : ""
 }
+
+/** The same without the spaces around it. */
+export const textOf = (form: HTMLFormElement, name: string): string => textIn(form, name).trim()
 
 /** The values whose boxes are checked. */
 export const checkedOf = (form: HTMLFormElement, name: string): Array<string> =>

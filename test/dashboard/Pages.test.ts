@@ -10,6 +10,7 @@ import {
   usable,
   violations
 } from "../support/DashboardPage.ts"
+import { patience } from "../support/Waiting.ts"
 
 const it = pageIt
   /** A source with a hostile name, a destination that works and one that does not, a workflow, and requests that went through all. */
@@ -518,8 +519,17 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.keyboard.press("Escape")
     // Until then the field has the focus, although it is not shown any more.
     await field.waitFor({ state: "detached" })
-    await page.keyboard.press("?")
-    await page.getByRole("dialog", { name: "Keys" }).getByText("j, k").waitFor()
+    const keys = page.getByRole("dialog", { name: "Keys" }).getByText("j, k")
+    // Pressed until the page has the focus again.
+    await expect
+      .poll(
+        async () => {
+          await page.keyboard.press("?")
+          return keys.count()
+        },
+        { timeout: patience }
+      )
+      .toBe(1)
     await page.keyboard.press("Escape")
     // A paste is for the page unless it is into a field.
     await page.evaluate(`{

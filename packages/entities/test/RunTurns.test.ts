@@ -8,6 +8,7 @@ import { maxWaitingRuns } from "@tidegate/storage/workflows/RunTurns"
 import { Workflows } from "@tidegate/storage/workflows/Workflows"
 import type { Outcome } from "@tidegate/workflows/StepKind"
 import { createDestination, team } from "../../storage/test/controlPlane.ts"
+import { makeRunTurns } from "../src/Workflow/RunTurns.ts"
 import { WorkflowEntity } from "../src/Workflow/WorkflowProtocol.ts"
 import { arrive, coming, create, from, runOf, sent, trim, wake, world } from "./RunsWorld.ts"
 
@@ -230,6 +231,48 @@ layer(world, { excludeTestServices: true })("Turns of a workflow's runs", (it) =
       expect(yield* statusesOf([first!, second!, third!])).toEqual(["failed", "failed", "succeeded"])
       yield* wake(workflow.id)
       expect(yield* turnsOf(workflow.id)).toEqual([])
+    })
+  )
+
+  it.effect("A run that ends while turns are given is noted, and the next one has its turn at the next look", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const workflow = yield* calling({ concurrency: { limit: 1, key: null } })
+      const begun = yield* calls(1)
+      const runs = yield* arrive(workflow, [1, 2])
+      const [first, second] = runs
+      const waking = yield* Effect.forkChild(wake(workflow.id))
+      yield* next(begun, runs)
+      yield* Fiber.interrupt(waking)
+      const turns = makeRunTurns(workflow.id, { changed: () => {}, waits: () => {} })
+      yield* turns.apply(team, workflow.triggers ?? null)
+      yield* turns.give
+      turns.left(first!)
+      // Its transaction has to change the row of the run that waits, and somebody else has that row.
+      yield* sql`update workflow_queue set due_at = '9999-01-01' where run_id = ${second!}`
+      const isHeld = yield* Deferred.make<void>()
+      const letGo = yield* Deferred.make<void>()
+      const holding = yield* Effect.forkChild(
+        sql.withTransaction(
+          Effect.andThen(
+            sql`select from workflow_queue where run_id = ${second!} for update`,
+            Effect.andThen(Deferred.succeed(isHeld, undefined), Deferred.await(letGo))
+          )
+        )
+      )
+      yield* Deferred.await(isHeld)
+      const giving = yield* Effect.forkChild(turns.give)
+      yield* Effect.repeat(
+        sql`select from pg_stat_activity where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0`,
+        { until: ({ length }) => length > 0, schedule: Schedule.spaced("5 millis") }
+      )
+      yield* sql`delete from workflow_queue where run_id = ${first!}`
+      turns.left(first!)
+      yield* Deferred.succeed(letGo, undefined)
+      yield* Fiber.join(holding)
+      yield* Fiber.join(giving)
+      yield* turns.give
+      expect(yield* turnsOf(workflow.id)).toEqual([{ run_id: second, key: "", taken: true, soon: true }])
     })
   )
 

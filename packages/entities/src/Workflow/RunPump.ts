@@ -227,6 +227,7 @@ export const runPump = Effect.fnUntraced(function* (
     left: (runId: string): void => {
       turns.left(runId)
       isWoken ||= turns.isLimited
+      worker.wake()
     },
     /** Interrupts a run that is in hand, with its calls. With this number of journal entries, or fewer, it is not begun again. */
     abort: runs.abort,

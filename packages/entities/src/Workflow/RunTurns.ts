@@ -101,18 +101,29 @@ export const makeRunTurns = (
     const now = yield* Clock.currentTimeMillis
     const path = settings?.concurrency?.key ?? null
     const keys = path === null || asking.length === 0 ? new Map<string, string>() : yield* keysOf(asking, path)
+    // Cleared before the transaction reads: what is noted while it reads must not be forgotten after it.
     const gone = [...left]
+    const all = isDueAll
+    left.clear()
+    isDue = false
+    isDueAll = false
     const given = yield* giveTurns({
       workflowId,
       asking: asking.map(({ created_at, id, team_id }) => ({ id, team_id, created_at, key: keys.get(id) ?? "" })),
       left: gone,
-      all: isDueAll,
+      all,
       now,
       starts: startsAt(now)
-    })
-    for (const id of gone) left.delete(id)
-    isDueAll = false
-    isDue = given?.more ?? false
+    }).pipe(
+      Effect.onError(() =>
+        Effect.sync(() => {
+          for (const id of gone) left.add(id)
+          isDue = true
+          isDueAll ||= all
+        })
+      )
+    )
+    isDue ||= given?.more ?? false
     if (given !== null && given.lookAt !== null) waits(given.lookAt)
     return given
   })

@@ -223,6 +223,26 @@ describe("Builder of workflows", () => {
     order().triggers({ concurency: { limit: 1 } })
   })
 
+  it("A workflow without a source begins by calls or by schedules, and keeps these when other triggers are added", () => {
+    const called = workflow("Called").onCall<{ readonly month: string }>()
+    expect(
+      called.http("ask", ({ trigger }) => ({ url: text`https://stock.example/${trigger.body.month}` })).toJSON()
+    ).toMatchObject({ source_id: null, triggers: {} })
+    const schedule = { cron: "0 3 * * *", timezone: "Europe/Berlin" }
+    const built = workflow("Nightly")
+      .onSchedule(schedule, { cron: "0 4 * * *" })
+      .triggers({ concurrency: { limit: 1 } })
+      .destination("post", "des_1", ({ trigger }) => ({ body: trigger.body.scheduled_at }))
+      .toJSON()
+    expect(built).toMatchObject({
+      source_id: null,
+      triggers: { schedule: [schedule, { cron: "0 4 * * *" }], concurrency: { limit: 1 } },
+      steps: [{ invocation_inputs: { body: "{{trigger.body.scheduled_at}}" } }]
+    })
+    // @ts-expect-error -- a schedule gives no such member
+    called.destination("post", "des_1", ({ trigger }) => ({ body: trigger.body.scheduled_at }))
+  })
+
   it("A reference to a member that a body or an output does not have does not compile", () => {
     const flow = order().action("fmt_name", "formatter/text.titlecase", { input: "a" })
     flow.destination("one_1", "des_1", ({ steps }) => ({ body: steps.fmt_name.output.result }))

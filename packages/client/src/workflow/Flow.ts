@@ -386,9 +386,14 @@ export class Flow<Body, Steps extends Outputs, Item = never> {
     return this.#with({ list: { for_each: inputsOf(given(list)), ...options } })
   }
 
-  /** What begins runs beside requests, and how runs wait for each other. A `key` is a path, or a reference into the request. */
+  /**
+   * What begins runs beside requests, and how runs wait for each other. A `key` is a path, or a reference into the request. Settings that
+   * were written before stay, unless these name them.
+   */
   triggers(settings: Triggers<Body>): Flow<Body, Steps, Item> {
-    return this.#with({ written: { ...this.#state.written, triggers: triggersOf(settings) } })
+    const { written } = this.#state
+    const before = written["triggers"] as object | undefined
+    return this.#with({ written: { ...written, triggers: { ...before, ...triggersOf(settings) } } })
   }
 
   /** The next step follows these steps, or the trigger, instead of the step before. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { Random } from "../../packages/entities/test/Random.ts"
-import { faultsOf, move, type Run, steps } from "../src/CellMove.ts"
+import { faultsOf, move, type Run, type Step, steps } from "../src/CellMove.ts"
 
 const runs = 2_000
 
@@ -31,14 +31,13 @@ describe("Move of a team between cells", () => {
   })
 
   it("The model finds steps in a wrong order, and a cell that forgets what it has delivered", () => {
-    const swapped = (a: number, b: number) => steps.map((step, at) => steps[at === a ? b : at === b ? a : at]!)
-    const [close, open, stop, queue, start] = [0, 1, 3, 4, 5]
+    const swapped = (one: Step, other: Step) =>
+      steps.map((step) => (step === one ? other : step === other ? one : step))
     // B delivers before the queue of A has arrived, or while A goes on.
-    expect(faults(4, { order: swapped(queue!, start!) }).join()).toContain("out of order")
-    expect(faults(5, { order: swapped(stop!, start!) }).join()).toContain("out of order")
-    expect(faults(6, { order: swapped(close!, open!), crashes: false })).toEqual([])
+    expect(faults(4, { order: swapped("move queue", "start B") }).join()).toContain("out of order")
+    expect(faults(5, { order: swapped("stop A", "start B") }).join()).toContain("out of order")
     // B has delivered an event that A did not delete before it died.
     const forgetful = { remembers: false, order: [...steps.slice(0, 4), "start B", "move queue"] as const }
-    expect(faults(7, forgetful).join()).toContain("times, and nobody died")
+    expect(faults(6, forgetful).join()).toContain("times, and nobody died")
   })
 })

@@ -154,3 +154,22 @@ it("A workflow calls another one, and continues with its result", async ({ gatew
   expect(row).toMatchObject({ outcome: "completed" })
   expect(outputs).toMatchObject({ 1: { output: { result: "Ada!" } } })
 })
+
+it("A run that fails begins a run of the on-failure workflow, with what failed", async ({ gateway }) => {
+  const told = await make(gateway, [trim("{{trigger.body.error.code}}")], [edge(null, "name")], {})
+  const { post, workflow } = await make(gateway, [trim("{{trigger.body.name}}")], [edge(null, "name")], {
+    on_failure: { workflow_id: told.workflow.id }
+  })
+  const { request_id } = JSON.parse((await post("{}")).body)
+  const failed = await gateway.eventually(
+    "the failed run names its on-failure run",
+    async () => (await gateway.sql("select * from workflow_runs where request_id = $1", [request_id]))[0],
+    ({ on_failure }) => on_failure !== null
+  )
+  expect(failed.on_failure).toMatchObject({ attempt: 1, workflow_id: told.workflow.id, error_code: null })
+  const { outputs, row } = await ended(gateway, failed.on_failure.run_id)
+  expect(row).toMatchObject({ outcome: "completed", trigger: "failure", workflow_id: told.workflow.id })
+  expect(outputs).toMatchObject({ 0: { output: { result: "FORMATTER_INPUT_REQUIRED" } } })
+  const { body } = await gateway.call("GET", `/workflows/${workflow.id}/runs/${failed.id}`)
+  expect(body.on_failure).toEqual(failed.on_failure)
+})

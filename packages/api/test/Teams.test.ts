@@ -52,7 +52,8 @@ layer(world, { excludeTestServices: true })("Teams and members", (it) => {
       expect(body).toMatchObject({
         id: teams.a.id,
         name: teams.a.id,
-        retention: { payload_days: 30, record_days: 90, most_payload_days: 30, most_record_days: 90 }
+        retention: { payload_days: 30, record_days: 90, most_payload_days: 30, most_record_days: 90 },
+        on_failure_workflow_id: null
       })
       const patch = (change: object) => call("PATCH", "/team", { body: change })
       expect((yield* patch({ name: "  Engines " })).body.name).toBe("Engines")

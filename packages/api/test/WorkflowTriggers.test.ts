@@ -151,7 +151,14 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
     Effect.gen(function* () {
       const workflow = yield* flow({ triggers: { schedule: [{ cron: " 0  9 * * 1-5 ", timezone: "Europe/Berlin" }] } })
       const schedule = [{ cron: "0 9 * * 1-5", timezone: "Europe/Berlin", missed: "once" }]
-      const unset = { answer: null, deduplicate: null, concurrency: null, rate_limit: null, debounce: null }
+      const unset = {
+        answer: null,
+        deduplicate: null,
+        concurrency: null,
+        rate_limit: null,
+        debounce: null,
+        on_failure: null
+      }
       expect(workflow).toMatchObject({ version: 1, triggers: { schedule, ...unset } })
       const change = (triggers: unknown) => call("PATCH", `/workflows/${workflow.id}`, { body: { triggers } })
       expect((yield* change({ schedule })).body.version).toBe(1)
@@ -227,9 +234,9 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
       })
       // A version that was stored before there were limits has none.
       const sql = yield* SqlClient.SqlClient
-      yield* sql`update workflows set triggers = triggers - 'concurrency' - 'rate_limit' - 'debounce' where id = ${workflow.id}`
+      yield* sql`update workflows set triggers = triggers - 'concurrency' - 'rate_limit' - 'debounce' - 'on_failure' where id = ${workflow.id}`
       const old = (yield* call("GET", `/workflows/${workflow.id}`)).body
-      expect(old.triggers).toMatchObject({ concurrency: null, rate_limit: null, debounce: null })
+      expect(old.triggers).toMatchObject({ concurrency: null, rate_limit: null, debounce: null, on_failure: null })
       expect((yield* change({})).body.version).toBe(old.version)
     })
   )

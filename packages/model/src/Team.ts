@@ -16,6 +16,9 @@ export const Team = Schema.Struct({
   name: Schema.String,
   members: Schema.Int.annotate({ description: "Number of members" }),
   retention: TeamRetention,
+  on_failure_workflow_id: Schema.NullOr(Schema.String).annotate({
+    description: "The workflow of which a run begins when a run of a workflow fails that names none itself"
+  }),
   created_at: Timestamp
 }).annotate({ identifier: "Team" })
 export interface Team extends Schema.Schema.Type<typeof Team> {}

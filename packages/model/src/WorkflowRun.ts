@@ -24,6 +24,16 @@ export const RunOutcome = Schema.Literals([
   "superseded"
 ])
 
+/** The on-failure run of a run that has failed. */
+export const FailureRun = Schema.Struct({
+  attempt: count.annotate({ description: "The `attempt_count` with which the run failed" }),
+  workflow_id: Schema.String,
+  run_id: textOrNull.annotate({ description: "Null: no run began" }),
+  error_code: textOrNull.annotate({ description: "Why no run began" }),
+  error_message: textOrNull
+}).annotate({ identifier: "FailureRun" })
+export type FailureRun = typeof FailureRun.Type
+
 const row = {
   id: Schema.String,
   workflow_id: Schema.String,
@@ -34,7 +44,7 @@ const row = {
   label: textOrNull.annotate({ description: "By the workflow's run_label. Null: it has none, or has not begun" }),
   trigger_type: RunTriggerType.annotate({
     description:
-      "What began the run: a request, a key by the API (`api`), a person (`manual`), a schedule, or another workflow"
+      "What began the run: a request, a key by the API (`api`), a person (`manual`), a schedule, another workflow, or a failed run"
   }),
   status: RunStatus,
   outcome: Schema.NullOr(RunOutcome),
@@ -55,7 +65,11 @@ const row = {
   duration_ms: durationOrNull,
   created_at: Timestamp,
   updated_at: Timestamp,
-  rerun_of: textOrNull.annotate({ description: "The run that this one repeats" })
+  rerun_of: textOrNull.annotate({ description: "The run that this one repeats" }),
+  on_failure: Schema.NullOr(FailureRun).annotate({
+    description:
+      "What became of the on-failure workflow when this run failed. Null: none was named, or it is not decided yet"
+  })
 }
 
 export const WorkflowRun = Schema.Struct(row).annotate({ identifier: "WorkflowRun" })

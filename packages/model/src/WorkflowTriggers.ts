@@ -53,25 +53,32 @@ export const WorkflowDebounce = Schema.Struct({
 }).annotate({ identifier: "WorkflowDebounce" })
 export type WorkflowDebounce = typeof WorkflowDebounce.Type
 
+/** The workflow of the team of which a run begins when a run fails. */
+export const WorkflowOnFailure = Schema.Struct({
+  workflow_id: Schema.String
+}).annotate({ identifier: "WorkflowOnFailure" })
+export type WorkflowOnFailure = typeof WorkflowOnFailure.Type
+
 export const WorkflowTriggers = Schema.Struct({
   schedule: Schema.Array(WorkflowSchedule),
   answer: Schema.NullOr(WorkflowAnswer),
   deduplicate: Schema.NullOr(WorkflowDeduplicate),
   concurrency: Schema.NullOr(WorkflowConcurrency),
   rate_limit: Schema.NullOr(WorkflowRateLimit),
-  debounce: Schema.NullOr(WorkflowDebounce)
+  debounce: Schema.NullOr(WorkflowDebounce),
+  on_failure: Schema.NullOr(WorkflowOnFailure)
 }).annotate({ identifier: "WorkflowTriggers" })
 export type WorkflowTriggers = typeof WorkflowTriggers.Type
 
 /** Settings that came after others: a row that was stored before them has none. */
-const later: Partial<WorkflowTriggers> = { concurrency: null, rate_limit: null, debounce: null }
+const later: Partial<WorkflowTriggers> = { concurrency: null, rate_limit: null, debounce: null, on_failure: null }
 
 /** Stored triggers, complete. */
 export const completeTriggers = <Stored extends WorkflowTriggers | null>(stored: Stored): Stored =>
   stored === null ? stored : { ...later, ...stored }
 
-/** What began a run. `manual`: a person by the API; `api`: a key. `workflow`: another workflow. */
-export const RunTriggerType = Schema.Literals(["request", "api", "manual", "schedule", "workflow"])
+/** What began a run. `manual`: a person by the API; `api`: a key. `workflow`: another workflow. `failure`: a run that has failed. */
+export const RunTriggerType = Schema.Literals(["request", "api", "manual", "schedule", "workflow", "failure"])
 export type RunTriggerType = typeof RunTriggerType.Type
 
 /** The names of what began a run that no request began. */
@@ -79,5 +86,6 @@ export const triggerNames: Readonly<Record<Exclude<RunTriggerType, "request">, s
   api: "API call",
   manual: "Manual run",
   schedule: "Schedule",
-  workflow: "Workflow"
+  workflow: "Workflow",
+  failure: "Failed run"
 }

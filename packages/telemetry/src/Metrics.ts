@@ -228,6 +228,11 @@ export const metrics = {
       ["code", 24]
     ]
   ),
+  workflowFailureRuns: counters(
+    "tidegate_workflow_failure_runs_total",
+    "Failed runs whose on-failure workflow was to begin, by result.",
+    [["result", ["begun", "refused"]]]
+  ),
   workflowRunsWaiting: gauge(
     "tidegate_workflow_runs_waiting",
     "Unfinished runs of workflows, for the shards that this process holds."

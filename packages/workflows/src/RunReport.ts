@@ -1,6 +1,7 @@
 import { derivedId, idTime, prefixes } from "@tidegate/model/Ids"
 import type {
   ElementExecution,
+  FailureRun,
   PayloadPreview,
   RunStatus,
   RunTrigger,
@@ -51,12 +52,13 @@ export interface RunRecord {
   /** Null or absent: a request. */
   readonly trigger?: Exclude<RunTriggerType, "request"> | null
   readonly rerun_of?: string | null
+  readonly on_failure?: FailureRun | null
 }
 
 const longestMessage = 2_000
 
 /** Masks secrets in error messages: targets and code write anything into them. */
-const masked = (): ((message: string) => string) => {
+export const masked = (): ((message: string) => string) => {
   const shown = shownOf()
   return (message) => shown("message", message.slice(0, longestMessage).toWellFormed()) as string
 }
@@ -96,7 +98,8 @@ export const runOf = (run: RunRecord, held: boolean): WorkflowRun => ({
   duration_ms: lasted(run.started_at?.getTime() ?? null, run.finished_at?.getTime() ?? null),
   created_at: run.created_at.toISOString(),
   updated_at: run.updated_at.toISOString(),
-  rerun_of: run.rerun_of ?? null
+  rerun_of: run.rerun_of ?? null,
+  on_failure: run.on_failure ?? null
 })
 
 /** A journal entry as it is stored. */

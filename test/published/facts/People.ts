@@ -61,6 +61,9 @@ export const sessions: Section = {
 const teamTests = tests("packages/api/test/Teams.test.ts")
 const storedMembers = tests("packages/storage/test/Members.test.ts")
 const toldAndChanged = teamTests("Team shows its name and retention and can change them within the operator's limits")
+const onFailure = tests("packages/api/test/OnFailureWorkflow.test.ts")(
+  "A team names a workflow of its own for runs whose workflow names none"
+)
 const founded = teamTests("Team is listed to its members and created by site admins")
 const added = teamTests("Team adds members by email address, who get access when they sign in")
 const ownersStay = teamTests("Team always keeps an owner when members are changed or removed")
@@ -74,12 +77,12 @@ export const teams: Section = {
     row("PATCH,DELETE /team/members/{id}", ownersStay)
   ],
   fields: {
-    Team: [of("name retention", toldAndChanged), of("members", founded)],
+    Team: [of("name retention", toldAndChanged), of("on_failure_workflow_id", onFailure), of("members", founded)],
     TeamRetention: [of("*", toldAndChanged)],
     OwnTeam: [of("id name role", founded)],
     TeamMember: [of("id email name role expected", added)],
     TeamWrite: [of("name owner", founded)],
-    TeamPatch: [of("name retention retention.*", toldAndChanged)],
+    TeamPatch: [of("name retention retention.*", toldAndChanged), of("on_failure_workflow_id", onFailure)],
     TeamMemberWrite: [of("email role", added)],
     TeamMemberPatch: [of("role", ownersStay)]
   },

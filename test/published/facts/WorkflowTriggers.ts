@@ -12,6 +12,13 @@ const made = triggers("A paused workflow makes up for missed times when it goes 
 const limited = triggers("Limits on runs are stored with their defaults, belong to the version, and are validated")
 const turns = tests("packages/entities/test/RunTurns.test.ts")
 const debounced = tests("packages/entities/test/DebouncedRuns.test.ts")
+const failures = tests("packages/entities/test/FailureRuns.test.ts")
+const onFailure = tests("packages/api/test/OnFailureWorkflow.test.ts")
+
+const named = onFailure(
+  "A workflow that could not begin is refused when it is named, and one that was named before stays"
+)
+const tellsOfIt = onFailure("A failed run and its on-failure run name each other")
 
 export const workflowTriggers: Section = {
   title: "Triggers of workflows",
@@ -21,13 +28,16 @@ export const workflowTriggers: Section = {
     "WorkflowTriggers WorkflowTriggersWrite": [
       of("schedule schedule[].* answer", written),
       of("deduplicate", repeated),
-      of("concurrency rate_limit debounce", limited)
+      of("concurrency rate_limit debounce", limited),
+      of("on_failure", named)
     ],
     WorkflowSchedule: [of("cron timezone missed", written)],
     "WorkflowDeduplicate WorkflowDeduplicateWrite": [of("key window_ms", repeated)],
     "WorkflowConcurrency WorkflowConcurrencyWrite": [of("limit key", limited)],
     "WorkflowRateLimit WorkflowRateLimitWrite": [of("count period", limited)],
     "WorkflowDebounce WorkflowDebounceWrite": [of("key wait_ms max_wait_ms", limited)],
+    "WorkflowOnFailure WorkflowOnFailureWrite": [of("workflow_id", named)],
+    FailureRun: [of("*", tellsOfIt)],
     "WorkflowAnswer WorkflowAnswerWrite": [of("step_id timeout_ms", answered)]
   },
   states: [
@@ -54,6 +64,20 @@ export const workflowTriggers: Section = {
     row(
       "a death of the process supersedes no run twice",
       debounced("A death after a run was superseded ends it later, and one before a run begins lets it begin")
+    ),
+    row(
+      "a failed run begins one run of the on-failure workflow",
+      failures("A failed run begins one run of the named workflow, and tells it what failed")
+    ),
+    row(
+      "a death of the process loses no on-failure run, and begins none twice",
+      failures(
+        "A failure whose process died before or after it was told begins one run, and a retry that fails another one"
+      )
+    ),
+    row(
+      "an on-failure run causes no other one",
+      failures("A run that follows from a failed run begins none when it fails itself, however deep it is called")
     ),
     row("what is missed follows a stated rule", made),
     row(

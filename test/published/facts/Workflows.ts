@@ -25,6 +25,9 @@ const written = [
   of("triggers", triggers)
 ]
 
+const tellsOfIt = tests("packages/api/test/OnFailureWorkflow.test.ts")(
+  "A failed run and its on-failure run name each other"
+)
 const reading = tests("packages/api/test/WorkflowRuns.test.ts")
 const lists = tests("packages/api/test/EveryList.test.ts")
 const kept = tests("packages/storage/test/RetentionRuns.test.ts")
@@ -128,7 +131,11 @@ export const workflows: Section = {
       of("version", stored("A change of an outdated version is rejected and writes nothing")),
       of("$schema", inFile)
     ],
-    WorkflowRun: [of("label", labelled), of("hold_reason outcome error_code error_message error_step_id", listed)],
+    WorkflowRun: [
+      of("label", labelled),
+      of("hold_reason outcome error_code error_message error_step_id", listed),
+      of("on_failure", tellsOfIt)
+    ],
     WorkflowRunList: [of("next_cursor", listed)],
     WorkflowRunDetail: [of("version trigger steps", shown), of("retry", retried)],
     VersionEvidence: [of("*", shown)],

@@ -542,6 +542,7 @@ export const team = {
   name: "Payments",
   members: 1,
   retention: { payload_days: 30, record_days: 90, most_payload_days: 30, most_record_days: 90 },
+  on_failure_workflow_id: null,
   created_at: at
 } as const
 

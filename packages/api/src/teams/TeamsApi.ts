@@ -10,7 +10,7 @@ import {
   reading
 } from "@tidegate/model/Permission"
 import { OwnTeam, Team, TeamMember, TeamRole } from "@tidegate/model/Team"
-import { printable, trimmedName } from "@tidegate/resources/Members"
+import { Id, printable, trimmedName } from "@tidegate/resources/Members"
 import { bodyOf } from "@tidegate/resources/Resource"
 import { Authorization } from "../contract/Authorization.ts"
 import { ids, ownTeam, team, teamMember } from "../contract/Examples.ts"
@@ -47,6 +47,13 @@ export const teamPatch = bodyOf(
     retention: Schema.optionalKey(
       Schema.Struct({ payload_days: Schema.optionalKey(Days), record_days: Schema.optionalKey(Days) }).annotate({
         description: "Applies from the next run of retention on. Deleted data does not come back"
+      })
+    ),
+    on_failure_workflow_id: Schema.optionalKey(
+      Schema.NullOr(Id).annotate({
+        message: "must be an id or null",
+        description:
+          "A run of this workflow begins when a run of a workflow fails that names none itself. Null: none begins"
       })
     )
   }).annotate({ identifier: "TeamPatch" })
@@ -113,9 +120,9 @@ export class TeamsApi extends HttpApiGroup.make("teams")
       operation({
         id: "updateTeam",
         permission: administering,
-        summary: "Change the team's name, or for how long its data is kept",
+        summary: "Change the team's settings",
         description:
-          "Members that are left out keep their values. A team cannot keep its data longer than the operator's settings allow.",
+          "The settings are its name, for how long its data is kept, and its on-failure workflow. Members that are left out keep their values. A team cannot keep its data longer than the operator's settings allow.",
         body: { retention: { payload_days: 7 } },
         answer: { ...team, retention: { ...team.retention, payload_days: 7 } },
         errors: ["NOT_FOUND"]

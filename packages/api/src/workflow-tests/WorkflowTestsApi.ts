@@ -83,6 +83,7 @@ const answer: Schema.Json = {
   created_at: at,
   updated_at: at,
   rerun_of: null,
+  on_failure: null,
   version: {
     number: 1,
     definition_hash: `sha256:${"6f".repeat(32)}`,

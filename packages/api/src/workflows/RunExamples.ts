@@ -34,7 +34,8 @@ export const run = {
   duration_ms: 900,
   created_at: at,
   updated_at: finished,
-  rerun_of: null
+  rerun_of: null,
+  on_failure: null
 } as const
 
 const toCrm = {

@@ -57,6 +57,8 @@ interface Needs {
   readonly oneAtATime: Semaphore.Semaphore
   /** Ends a run of the workflow whose parent has ended. */
   readonly cancel: (team_id: string, run_id: string) => Effect.Effect<void, GatewayError, Database | RunJournal>
+  /** Begins the on-failure run of a run of the workflow that has failed. */
+  readonly failed: (team_id: string, run_id: string) => Effect.Effect<void, SqlError.SqlError, Database>
   /** A run has been signalled: it is due. */
   readonly signalled: () => Effect.Effect<void>
 }
@@ -76,7 +78,16 @@ interface Arrived {
  * Gives what has arrived to the steps that wait for it. A request ends each wait that it matches, and a wait takes the first request that
  * matches. An arrival is removed after its signals are stored: after a crash it is given again, and steps that have it do not wait any more.
  */
-export const makeArrivals = ({ cancel, mayGoOn, oneAtATime, shard, signalled, signalling, workflowId }: Needs) => {
+export const makeArrivals = ({
+  cancel,
+  failed,
+  mayGoOn,
+  oneAtATime,
+  shard,
+  signalled,
+  signalling,
+  workflowId
+}: Needs) => {
   const compiled = Effect.fnUntraced(function* (
     team_id: string,
     wait: EventWait
@@ -232,6 +243,7 @@ export const makeArrivals = ({ cancel, mayGoOn, oneAtATime, shard, signalled, si
       const [what, id = ""] = one.about.split("/")
       if (what === "run") yield* giveEnd(team_id, id)
       else if (what === "cancel") yield* Semaphore.withPermit(oneAtATime, cancel(team_id, id))
+      else if (what === "failed") yield* failed(team_id, id)
       else yield* look(team_id, lookedFor(one.about)!)
       done.add(one)
     }

@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { runEnds } from "@tidegate/model/RunEnds"
 import type { CancelledRun, StartedRerun } from "@tidegate/model/WorkflowRun"
 import { changeOf, keepsBody, type RerunInput } from "@tidegate/resources/RerunInput"
 import type { Database } from "@tidegate/storage/Database"
@@ -12,7 +13,7 @@ import { giveUp } from "./GiveUp.ts"
 
 /** What people do with a single run: they cancel it, or begin it again. */
 
-const cancelled = { code: "RUN_CANCELLED", message: "the run was cancelled" }
+const cancelled = { code: runEnds.cancelled, message: "the run was cancelled" }
 
 /** How often a cancel reads a run again that has moved on meanwhile. Its calls are aborted first, so once is the rule. */
 const attempts = 10

@@ -252,8 +252,9 @@ const goOn = Effect.fnUntraced(function* (
         own.waits(next)
         work.waits?.(next, written.transition.at)
       }
-      // A step of another run may wait for its end: the poller looks for the arrival.
-      if (advanced.state.finishedAt !== null && isOwnInput(run.request_id)) own.waits(written.transition.at)
+      // A step of another run may wait for its end, and its failure may begin a run: the poller looks for the arrival.
+      const { finishedAt, status } = advanced.state
+      if (finishedAt !== null && (isOwnInput(run.request_id) || status === "failed")) own.waits(written.transition.at)
       work.grew?.(keptBy(advanced.state) - keptBy(state))
       tell(state, advanced.state, written.transition)
       state = advanced.state

@@ -1,3 +1,4 @@
+import { runEnds } from "@tidegate/model/RunEnds"
 import type { RunningWorkflow } from "@tidegate/storage/workflows/Runs"
 import type { Occurrence } from "@tidegate/workflows/Run"
 import type { StepError } from "@tidegate/workflows/StepKind"
@@ -6,10 +7,10 @@ import type { StepError } from "@tidegate/workflows/StepKind"
 export type Standing = { readonly kind: "active" | "held" } | { readonly kind: "stopped"; readonly error: StepError }
 
 export const standingOf = ({ deleted, status }: RunningWorkflow): Standing => {
-  if (deleted) return { kind: "stopped", error: { code: "WORKFLOW_DELETED", message: "the workflow was deleted" } }
+  if (deleted) return { kind: "stopped", error: { code: runEnds.deleted, message: "the workflow was deleted" } }
   if (status === "active") return { kind: "active" }
   if (status === "paused") return { kind: "held" }
-  return { kind: "stopped", error: { code: "WORKFLOW_DISABLED", message: `the workflow is ${status}` } }
+  return { kind: "stopped", error: { code: runEnds.disabled, message: `the workflow is ${status}` } }
 }
 
 /** What happens to a run when its workflow's status changes. */

@@ -10,9 +10,11 @@ import { Workflows } from "@tidegate/storage/workflows/Workflows"
 import { actorOf } from "../Actor.ts"
 import { carryThrough, withoutDefects } from "../CarryThrough.ts"
 import { Lease } from "../Lease.ts"
+import { wakeUps } from "../dispatch/WakeUps.ts"
 import * as LocalEntities from "../dispatch/LocalEntities.ts"
 import { shardOf } from "../Shards.ts"
 import { makeArrivals } from "./Arrivals.ts"
+import { makeFailureRuns } from "./FailureRuns.ts"
 import { makeAlarm } from "./Alarm.ts"
 import { plansOf } from "./Plans.ts"
 import { answerOf } from "./RunAnswering.ts"
@@ -39,6 +41,7 @@ export const layer = WorkflowEntity.toLayer(
     const lease = yield* Lease
     const stored = yield* Effect.context<Database | RunJournal>()
     const shard = shardOf(sharding, id)
+    const { wakeWorkflow } = yield* wakeUps
     const oneAtATime = Semaphore.makeUnsafe(1)
     const plans = plansOf(id)
     const alarm = yield* makeAlarm(Effect.suspend(() => wakeLater))
@@ -62,6 +65,7 @@ export const layer = WorkflowEntity.toLayer(
       signalling,
       oneAtATime,
       cancel: (team_id, run_id) => Effect.asVoid(cancelChild(id, { team_id, run_id }, pump.abort)),
+      failed: makeFailureRuns({ workflowId: id, shardOf: (of) => shardOf(sharding, of), wake: wakeWorkflow }),
       signalled: () => wakeLater
     })
     const commands = yield* actorOf(workflow, yield* Workflows, { around })

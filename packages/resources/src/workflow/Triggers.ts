@@ -4,6 +4,7 @@ import { compileSchedule, longestCron } from "@tidegate/workflows/triggers/Sched
 import { didYouMean } from "@tidegate/model/NearestName"
 import type { FieldErrors } from "../Input.ts"
 import { OneOf, optional, text } from "../Members.ts"
+import { OnFailureWrite } from "./OnFailure.ts"
 import { ConcurrencyWrite, DebounceWrite, KeyPath, maxWaitOf, RateLimitWrite } from "./TurnSettings.ts"
 
 /** What begins a workflow's runs beside its source's requests, as it is written. */
@@ -97,7 +98,8 @@ export const TriggersWrite = Schema.NullOr(
     deduplicate: optional(Deduplicate),
     concurrency: optional(ConcurrencyWrite),
     rate_limit: optional(RateLimitWrite),
-    debounce: optional(DebounceWrite)
+    debounce: optional(DebounceWrite),
+    on_failure: optional(OnFailureWrite)
   }).annotate({ identifier: "WorkflowTriggersWrite" })
 ).annotate({
   message: "must be an object or null",
@@ -131,7 +133,8 @@ export const triggersOf = (written: typeof TriggersWrite.Type): WorkflowTriggers
                 key: written.debounce.key ?? null,
                 wait_ms: written.debounce.wait_ms,
                 max_wait_ms: maxWaitOf(written.debounce)
-              }
+              },
+        on_failure: written.on_failure ?? null
       }
 
 /** Faults of triggers that depend on the rest of the workflow: settings that would have no effect. */

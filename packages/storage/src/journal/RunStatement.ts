@@ -1,6 +1,8 @@
 import type { PgTypes } from "@effect/sql-pg"
+import { isFailure } from "@tidegate/model/RunEnds"
 import * as Columns from "./Columns.ts"
 import { minuteOfId, writeCounts } from "./CountStatement.ts"
+import { tellFailures } from "./FailureStatement.ts"
 import { writeFailedRuns } from "./OccurrenceStatement.ts"
 import { type Given, insertInto, Rows, texts } from "./Rows.ts"
 
@@ -133,6 +135,13 @@ const joined = `), joined as (
   on conflict (workflow_id, about) do update set due_at = excluded.due_at
 `
 
+/** What failures mean for others: the team is told of some of them, and some begin a run. */
+const failing = `, failing as (
+  ${writeFailedRuns(`$${runs.width + 3}::text[]`)}
+), telling as (
+  ${tellFailures(`$${runs.width + 4}::text[]`)}
+)`
+
 /**
  * One statement, so one transaction, for runs of any workflows: their records, the results of their steps, and when they
  * continue. A run that another process has continued stays as it is, and is not among the returned ids. Queue rows are found by
@@ -144,7 +153,7 @@ with moved as (
   update workflow_runs r set ${runs.assignments}
   from ${runs.from(3, given)}
   where ${given.single ? "" : "r.id = any($3::text[]) and "}r.id >= $1 and r.id <= $2 and r.id = g.id and r.parts = g.part - 1
-  returning g.*, r.workflow_id${fails ? ", r.source_id" : ""}
+  returning g.*, r.workflow_id${fails ? ", r.source_id, r.trigger" : ""}
 ), written as (
   ${written}
 ), counted as (
@@ -159,7 +168,7 @@ ${ends ? joined : ""}), ended as (
     and (q.due_at <> moved.due_at or moved.carried is not null)
 )`
       : ""
-  }${fails ? `, failing as (\n  ${writeFailedRuns(`$${runs.width + 3}::text[]`)}\n)` : ""}
+  }${fails ? failing : ""}
 select id from moved`
 )
 
@@ -168,11 +177,11 @@ export const runCommit = (
 ): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | string> } => {
   const { given, parameters } = runs.bind(items)
   const moves = items.some((item) => item.moves)
+  const failures = items.filter((item) => item.finishedAt !== null && isFailure(item))
   // Who cancels a run, knows it.
-  const failed = items.flatMap(({ finishedAt, id, outcome, silent, status }) =>
-    status === "failed" && outcome !== "cancelled" && finishedAt !== null && silent !== true ? [id] : []
-  )
-  const fails = failed.length > 0
+  const failed = failures.filter(({ outcome, silent }) => outcome !== "cancelled" && silent !== true)
+  const fails = failures.length > 0
+  const idsOf = (of: ReadonlyArray<RunTransition>) => Columns.text(of.map(({ id }) => id))
   const ends = items.some(({ dueAt }) => dueAt === null)
   return {
     statement: statementFor(`${given.single} ${given.uniform} ${moves} ${fails} ${ends}`, {
@@ -181,6 +190,10 @@ export const runCommit = (
       given,
       moves
     }),
-    parameters: [...Columns.bounds(items.map(({ id }) => id)), ...parameters, ...(fails ? [Columns.text(failed)] : [])]
+    parameters: [
+      ...Columns.bounds(items.map(({ id }) => id)),
+      ...parameters,
+      ...(fails ? [idsOf(failed), idsOf(failures)] : [])
+    ]
   }
 }

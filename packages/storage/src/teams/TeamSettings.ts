@@ -2,12 +2,14 @@ import { Context, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type GatewayError, invalid, notFound } from "@tidegate/model/GatewayError"
 import type { OwnTeam, Team } from "@tidegate/model/Team"
+import { onFailureFault } from "@tidegate/resources/workflow/OnFailure"
 import { type RetentionDefaults, retentionDefaults } from "../retention/Retention.ts"
 import { binsTeam, holdTeam } from "./Teams.ts"
+import { statusOf } from "../workflows/TeamFacts.ts"
 import { transaction } from "../Transaction.ts"
 
 /*
- * A team's own settings: its name, and how long its data is kept. The operator's settings are the default and the maximum here;
+ * A team's own settings: its name, how long its data is kept, and its on-failure workflow. For the times, the operator's settings are the default and the maximum here;
  * an operator may set a longer time in the team's row.
  */
 
@@ -23,6 +25,7 @@ interface Row {
   readonly created_at: Date
   readonly payload_retention_days: number | null
   readonly record_retention_days: number | null
+  readonly on_failure_workflow_id: string | null
 }
 
 const toTeam = (row: Row, defaults: RetentionDefaults): Team => {
@@ -37,6 +40,7 @@ const toTeam = (row: Row, defaults: RetentionDefaults): Team => {
       most_payload_days: defaults.payloadDays,
       most_record_days: defaults.recordDays
     },
+    on_failure_workflow_id: row.on_failure_workflow_id,
     created_at: row.created_at.toISOString()
   }
 }
@@ -44,7 +48,7 @@ const toTeam = (row: Row, defaults: RetentionDefaults): Team => {
 const rowOf = Effect.fnUntraced(function* (id: string) {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<Row>`
-    select id, name, created_at, payload_retention_days, record_retention_days,
+    select id, name, created_at, payload_retention_days, record_retention_days, on_failure_workflow_id,
       (select count(*)::int from memberships m where m.team_id = t.id) as members
     from teams t where id = ${id} and id <> ${binsTeam}`
   return row ?? (yield* notFound("team", id))
@@ -73,6 +77,7 @@ export interface TeamChange {
   readonly retention?:
     | { readonly payload_days?: number | null | undefined; readonly record_days?: number | null | undefined }
     | undefined
+  readonly on_failure_workflow_id?: string | null | undefined
 }
 
 /** Faults of the requested days, checked together with the stored ones. */
@@ -106,7 +111,7 @@ const faultsOf = (
 
 export const updateTeam = Effect.fnUntraced(function* (
   id: string,
-  { name, retention = {} }: TeamChange
+  { name, on_failure_workflow_id, retention = {} }: TeamChange
 ): Effect.fn.Return<Team, GatewayError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const defaults = yield* KeptDays
@@ -117,8 +122,14 @@ export const updateTeam = Effect.fnUntraced(function* (
       const { payload_days = before.payload_retention_days, record_days = before.record_retention_days } = retention
       const faults = faultsOf(retention, { payload: payload_days, record: record_days }, defaults)
       if (faults.length > 0) return yield* invalid(faults)
+      const onFailure = on_failure_workflow_id === undefined ? before.on_failure_workflow_id : on_failure_workflow_id
+      if (onFailure !== null && onFailure !== before.on_failure_workflow_id) {
+        const message = onFailureFault(yield* statusOf(sql, id, onFailure))
+        if (message !== null) return yield* invalid([{ path: "on_failure_workflow_id", message }])
+      }
       yield* sql`
-        update teams set name = ${name ?? before.name}, payload_retention_days = ${payload_days}, record_retention_days = ${record_days}
+        update teams set name = ${name ?? before.name}, payload_retention_days = ${payload_days}, record_retention_days = ${record_days},
+          on_failure_workflow_id = ${onFailure}
         where id = ${id}`
       return toTeam(yield* rowOf(id), defaults)
     })

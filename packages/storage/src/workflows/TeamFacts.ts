@@ -3,6 +3,7 @@ import type { SqlClient, SqlError } from "effect/sql"
 import type { SavedContent } from "@tidegate/actions/ActionCatalog"
 import type { Config } from "@tidegate/connectors/Settings"
 import { prefixes } from "@tidegate/model/Ids"
+import type { WorkflowStatus } from "@tidegate/model/Workflow"
 import { contentOf } from "@tidegate/resources/action/ActionContent"
 import type { DefinitionFacts } from "@tidegate/resources/workflow/DefinitionFacts"
 import type { ActionRow } from "./Actions.ts"
@@ -93,6 +94,18 @@ export const lookUp = Effect.fnUntraced(function* (
   const found = [filters, sources, workflows, destinations, transformations, actions, accounts]
   return new Map(found.flat().map((row) => [row.id, row]))
 })
+
+/** The status of a workflow of the team; null: there is none. Nothing holds it. */
+export const statusOf = (
+  sql: SqlClient.SqlClient,
+  team_id: string,
+  workflow_id: string
+): Effect.Effect<WorkflowStatus | null, SqlError.SqlError> =>
+  Effect.map(
+    sql<{ status: WorkflowStatus }>`
+      select status from workflows where id = ${workflow_id} and ${presentOf(sql, team_id)}`,
+    ([row]) => row?.status ?? null
+  )
 
 /** The number of earlier versions that are checked. */
 const maxVersions = 200

@@ -7,6 +7,7 @@ import { completeTriggers } from "@tidegate/model/WorkflowTriggers"
 import { workflow, type WorkflowFields } from "@tidegate/resources/Workflow"
 import { checkDefinition, namedIds } from "@tidegate/resources/workflow/DefinitionCheck"
 import type { DefinitionFacts } from "@tidegate/resources/workflow/DefinitionFacts"
+import { onFailureFaults } from "@tidegate/resources/workflow/OnFailure"
 import { triggerFaults } from "@tidegate/resources/workflow/Triggers"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import { makeStore } from "../control/MakeStore.ts"
@@ -16,7 +17,7 @@ import type { Secrets } from "../secrets/Secrets.ts"
 import { keepTurns } from "./RunTurns.ts"
 import { keepWindows } from "./RunWindows.ts"
 import { keepSchedules } from "./Schedules.ts"
-import { holdNamed, teamFacts } from "./TeamFacts.ts"
+import { holdNamed, statusOf, teamFacts } from "./TeamFacts.ts"
 import type { WorkflowRow } from "./WorkflowRow.ts"
 import { keepVersion, makeRoomForVersion } from "./WorkflowVersions.ts"
 import { showWorkflows } from "./WorkflowView.ts"
@@ -57,6 +58,17 @@ const make = Effect.gen(function* () {
     if (gone !== undefined) yield* notFound("source", gone)
   })
 
+  const changedOnFailure = Effect.fnUntraced(function* (
+    team_id: string,
+    before: WorkflowRow | null,
+    { triggers }: WorkflowFields
+  ) {
+    const workflow_id = triggers?.on_failure?.workflow_id ?? null
+    if (workflow_id === null || workflow_id === before?.triggers?.on_failure?.workflow_id) return []
+    const status = yield* statusOf(sql, team_id, workflow_id)
+    return onFailureFaults({ workflow_id, by: before?.id ?? null, status })
+  })
+
   const store = yield* makeStore<WorkflowRow, typeof workflow>(workflow, {
     show: (rows, options) => showWorkflows(sql, rows, options),
     fields: (fields) => ({ ...fields, triggers: completeTriggers(fields.triggers) }),
@@ -81,7 +93,8 @@ const make = Effect.gen(function* () {
         })
       }
       const { edges, steps } = yield* checkDefinition(written, before, teamFacts(sql, team_id))
-      const faults = triggerFaults({ ...written, steps })
+      const onFailure = yield* changedOnFailure(team_id, before, written)
+      const faults = [...triggerFaults({ ...written, steps }), ...onFailure]
       if (faults.length > 0) yield* invalid(faults)
       const after = { ...written, steps, edges }
       const stored = before === null ? null : { ...before, triggers: completeTriggers(before.triggers) }

@@ -6,7 +6,10 @@ import type { Inventory } from "../src/transfer/Inventory.ts"
 import { planOf } from "../src/transfer/Plan.ts"
 import { parseYaml } from "../src/transfer/Yaml.ts"
 
-const nothing = Object.fromEntries(kinds.map((kind) => [kind, new Map()])) as unknown as Inventory
+const nothing = Object.assign(
+  { provider_accounts: new Map() },
+  Object.fromEntries(kinds.map((kind) => [kind, new Map()]))
+) as unknown as Inventory
 
 /** Creates one source at a gateway that answers so; tells how it was asked. */
 const created = async (...answers: ReadonlyArray<Response | Error>): Promise<ReadonlyArray<string>> => {

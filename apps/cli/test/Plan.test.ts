@@ -1,15 +1,20 @@
 import { describe, expect, it } from "vitest"
-import type { Entry, Kind, Row } from "../src/transfer/Entries.ts"
-import { entryOf, kinds, normalRules } from "../src/transfer/Entries.ts"
+import { entryOf, type Kind, kinds } from "../src/transfer/Entries.ts"
 import type { Inventory } from "../src/transfer/Inventory.ts"
+import type { Entry, Row } from "../src/transfer/Kind.ts"
 import { planOf } from "../src/transfer/Plan.ts"
+import type { Names } from "../src/transfer/References.ts"
+import { normalRules } from "../src/transfer/Rules.ts"
 import { covers, referrer, resolve } from "../src/transfer/Secrets.ts"
 import { parseYaml } from "../src/transfer/Yaml.ts"
 
 const row = { id: "x_1", name: "x" } as Row
 const inventory = (entries: Partial<Record<Kind, ReadonlyArray<Entry>>> = {}): Inventory =>
-  Object.fromEntries(
-    kinds.map((kind) => [kind, new Map((entries[kind] ?? []).map((entry) => [entry.name, { row, entry }]))])
+  Object.assign(
+    { provider_accounts: new Map() },
+    Object.fromEntries(
+      kinds.map((kind) => [kind, new Map((entries[kind] ?? []).map((entry) => [entry.name, { row, entry }]))])
+    )
   ) as unknown as Inventory
 
 const plan = (text: string, has: Inventory = inventory(), environment: NodeJS.ProcessEnv = {}) =>
@@ -148,7 +153,10 @@ describe("Import plan", () => {
 })
 
 describe("Exported rules", () => {
-  const names = { transformations: new Map([["trs_1", "add"]]), filters: new Map([["flt_1", "paid"]]) }
+  const names: Names = new Map([
+    ["trs_1", { target: "transformation", name: "add" }],
+    ["flt_1", { target: "filter", name: "paid" }]
+  ])
 
   it("Exported rules name filters and transformations and omit the gateway's copies of them", () => {
     const rules = [

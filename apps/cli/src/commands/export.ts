@@ -33,6 +33,6 @@ export const exporting = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Writes sources, destinations, connections, filters and transformations to one YAML file, without secrets"
+    "Writes sources, destinations, connections, filters, transformations, actions and workflows to one YAML file, without secrets"
   )
 )

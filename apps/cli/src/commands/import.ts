@@ -15,6 +15,10 @@ const flags = {
     Flag.withDefault(false),
     Flag.withDescription("Prints the planned changes and makes none; exit code 6 if there are any")
   ),
+  prune: Flag.Boolean("prune").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Deletes what is not in the file, of the kinds of resources that the file has")
+  ),
   yes: Flag.Boolean("yes").pipe(
     Flag.withAlias("y"),
     Flag.withDefault(false),
@@ -22,12 +26,33 @@ const flags = {
   )
 }
 
-const marks = { create: ["green", "+"], update: ["yellow", "~"], unchanged: ["dim", " "] } as const
+const marks = {
+  create: ["green", "+"],
+  update: ["yellow", "~"],
+  unchanged: ["dim", " "],
+  delete: ["red", "-"]
+} as const
 
 const line = ({ action, changed, kind, wanted }: Step) => {
   const [color, mark] = marks[action]
   const what = changed.length === 0 ? "" : ` (${changed.join(", ")})`
   return colored(color, `${mark} ${kind.slice(0, -1)} ${plain(wanted.name)}${what}`)
+}
+
+/** What is written for a value that was not there, or is no more. */
+const none = "(none)"
+
+const valueLines = ({ changes }: Step): ReadonlyArray<string> => [
+  ...changes.slice(0, maxChanges).map(({ from, path, to }) => plain(`    ${path}: ${from ?? none} -> ${to ?? none}`)),
+  ...(changes.length > maxChanges ? [`    and ${changes.length - maxChanges} more`] : [])
+]
+
+const maxChanges = 50
+
+/** The workflows in a file, by name. The steps of others need not be read. */
+const workflowsIn = (value: unknown): ReadonlySet<unknown> => {
+  const list = isObject(value) ? value["workflows"] : undefined
+  return new Set(Array.isArray(list) ? list.map((one) => (isObject(one) ? one["name"] : undefined)) : [])
 }
 
 /** The host to which a destination's secrets are sent. Only the host is shown, because the URL itself may be a secret. */
@@ -47,11 +72,17 @@ export const importing = Command.make(
     const name = asked.file === "-" ? "standard input" : asked.file
     const bytes = yield* readFileAt(asked.file, largestFile)
     const parsed = yield* Effect.try({ try: () => parseYaml(bytes, name), catch: failureOf })
-    const inventory = yield* call(takeInventory)
-    const plan = yield* Effect.try({ try: () => planOf(parsed, name, inventory, process.env), catch: failureOf })
+    const workflows = workflowsIn(parsed.value)
+    const inventory = yield* call((client, signal) => takeInventory(client, signal, (one) => workflows.has(one)))
+    const { prune } = asked
+    const plan = yield* Effect.try({
+      try: () => planOf(parsed, name, inventory, process.env, { prune }),
+      catch: failureOf
+    })
     const todo = plan.steps.filter(({ action }) => action !== "unchanged")
     const count = (action: Step["action"]) => plan.steps.filter((step) => step.action === action).length
-    const summary = `${count("create")} to create, ${count("update")} to change, ${count("unchanged")} as they are`
+    const removal = prune ? `, ${count("delete")} to delete` : ""
+    const summary = `${count("create")} to create, ${count("update")} to change, ${count("unchanged")} as they are${removal}`
 
     const variables = todo.flatMap(({ kind, read, wanted }) =>
       read.map(({ name, path }) => ({
@@ -62,23 +93,27 @@ export const importing = Command.make(
 
     const isJson = yield* Json
     if (!isJson) {
-      for (const step of todo) yield* Console.log(yield* line(step))
+      for (const step of todo) {
+        yield* Console.log(yield* line(step))
+        for (const value of valueLines(step)) yield* Console.log(value)
+      }
       for (const { moved, wanted } of todo) {
         if (moved !== null) yield* Console.log(plain(`${wanted.name} leads to ${moved.to}, no longer to ${moved.from}`))
       }
       for (const one of variables) yield* Console.log(plain(`$${one.variable} is given to ${one.given_to}`))
       if (plan.kept.length > 0) {
         yield* say(
-          `these variables are not set, and the secrets stay as the gateway has them: ${plain(plan.kept.join(", "))}`
+          `these variables are not used, and the secrets stay as the gateway has them: ${plain(plan.kept.join(", "))}`
         )
       }
       yield* say(summary)
     }
-    const planned = todo.map(({ action, changed, kind, moved, wanted }) => ({
+    const planned = todo.map(({ action, changed, changes, kind, moved, wanted }) => ({
       action,
       kind: kind.slice(0, -1),
       name: wanted.name,
       changed,
+      ...(changes.length === 0 ? {} : { values: changes }),
       ...(moved === null ? {} : { moved })
     }))
     const tellPlan = (isApplied: boolean) =>
@@ -120,4 +155,4 @@ export const importing = Command.make(
     yield* tellPlan(true)
     return yield* isJson ? Effect.void : say(`${done} done`)
   })
-).pipe(Command.withDescription("Creates or updates the resources in a file; deletes nothing"))
+).pipe(Command.withDescription("Creates or updates the resources in a file; deletes others only with --prune"))

@@ -7,6 +7,7 @@ import { keepLooking, type Print } from "../Looker.ts"
 import { colored, Json, jsonLine, plain, say } from "../Output.ts"
 import { untilStopped } from "../Stopping.ts"
 import { type Difference, differenceOf } from "../workflows/Difference.ts"
+import { resourceOfStep, type StepResource } from "../workflows/StepResources.ts"
 import { isFile, type Members, readJsonc, workflowsIn, type Written } from "../workflows/Files.ts"
 
 /* Workflows that are kept in files: pushes them, tests them, and follows their runs. */
@@ -17,8 +18,9 @@ const named = {
   destination: { path: "/destinations", prefix: "des_" },
   transformation: { path: "/transformations", prefix: "trs_" },
   filter: { path: "/filters", prefix: "flt_" },
-  action: { path: "/actions", prefix: "act_" }
-} as const
+  action: { path: "/actions", prefix: "act_" },
+  workflow: { path: "/workflows", prefix: "wfl_" }
+} as const satisfies { readonly [kind in StepResource]: object }
 type Named = keyof typeof named
 
 const idOf = Effect.fnUntraced(function* (kind: Named, nameOrId: string) {
@@ -32,8 +34,6 @@ const idOf = Effect.fnUntraced(function* (kind: Named, nameOrId: string) {
   return yield* new CliFailure({ code: "missing", message: plain(`there is no ${kind} ${nameOrId}`) })
 })
 
-const isNamed = (kind: unknown): kind is Named => typeof kind === "string" && Object.hasOwn(named, kind)
-
 /** The workflow with ids instead of names. */
 const resolved = Effect.fnUntraced(function* (written: Written) {
   const { source_id, steps } = written
@@ -44,8 +44,9 @@ const resolved = Effect.fnUntraced(function* (written: Written) {
       ? {
           steps: yield* Effect.forEach(steps as ReadonlyArray<Members>, (step) => {
             const { kind, resource_id } = step
-            return isNamed(kind) && typeof resource_id === "string"
-              ? Effect.map(idOf(kind, resource_id), (id) => ({ ...step, resource_id: id }))
+            const resource = resourceOfStep(kind)
+            return resource !== null && typeof resource_id === "string"
+              ? Effect.map(idOf(resource, resource_id), (id) => ({ ...step, resource_id: id }))
               : Effect.succeed(step)
           })
         }

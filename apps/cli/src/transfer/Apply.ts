@@ -1,12 +1,12 @@
 import { type Client, TidegateError } from "@tidegate/client/source"
 import { failureOf, CliFailure } from "../Failure.ts"
-import { type Kind, kinds, referred, type Row, singular } from "./Entries.ts"
-import type { Inventory } from "./Inventory.ts"
+import { type Kind, kindOf, kinds, singular } from "./Entries.ts"
+import { type Inventory, several } from "./Inventory.ts"
+import type { Row } from "./Kind.ts"
 import type { Plan, Step } from "./Plan.ts"
+import { referencesIn, type Target, targets, withIds } from "./References.ts"
+import { referred } from "./Rules.ts"
 import { isObject, type Json, type JsonObject, textOf } from "./Yaml.ts"
-
-/** Concurrent calls: enough to be fast, and few enough not to disturb the gateway's traffic. */
-const atOnce = 6
 
 /** Ids of existing resources by name; extended as resources are created. */
 type Ids = Readonly<Record<Kind, Map<string, string>>>
@@ -27,9 +27,20 @@ const since = (member: string, wanted: Json | undefined, is: boolean): JsonObjec
     : { [member]: wanted === true ? new Date().toISOString() : null }
 
 /** The body to write for a step: for an existing resource only the members that differ. */
-const bodyOf = ({ changed, current, kind, wanted }: Step, ids: Ids): JsonObject => {
+const bodyOf = (
+  { changed, current, kind, wanted }: Step,
+  ids: Ids,
+  accounts: Inventory["provider_accounts"]
+): JsonObject => {
+  const idOf = (target: Target, name: string): string => {
+    const list = targets[target]
+    return (list === "provider_accounts" ? accounts.get(name)?.[0] : ids[list].get(name)) ?? ""
+  }
+  const { refers } = kindOf(kind)
   const said = Object.fromEntries(
-    Object.entries(wanted).filter(([name]) => current === null || name === "name" || changed.includes(name))
+    Object.entries(wanted)
+      .filter(([name]) => current === null || name === "name" || changed.includes(name))
+      .map(([name, value]) => [name, refers.includes(name) ? withIds(value, idOf) : value])
   )
   const { destination, disabled, paused, rules, slug: _, source, ...rest } = said
   if (kind !== "connections") return rest
@@ -95,9 +106,48 @@ const finish = async (client: Client, { changed, current, kind, wanted }: Step, 
 export const warningsOf = ({ warnings }: { readonly [member: string]: unknown }): ReadonlyArray<string> =>
   Array.isArray(warnings) ? warnings.flatMap((one: Json) => (isObject(one) ? [textOf(one["message"] ?? "")] : [])) : []
 
+/** A new workflow without steps, which others can already refer to. */
+const begun = (name: string): JsonObject => ({ name, source_id: null, status: "draft", steps: [], edges: [] })
+
 /**
- * Carries out the plan, one kind after the other. `onDone` is called for each step, with its warnings. The first failure ends it, with the line
- * of the failed step.
+ * Workflows that call new ones come after these. If workflows call each other in a circle, one of them is created first without its steps:
+ * `begun` has these.
+ */
+const inOrder = (
+  steps: ReadonlyArray<Step>
+): { readonly ordered: ReadonlyArray<Step>; readonly begun: ReadonlyArray<Step> } => {
+  const isNew = new Map(steps.filter(({ current }) => current === null).map((step) => [step.wanted.name, step]))
+  const ordered: Array<Step> = []
+  const begun = new Set<Step>()
+  const state = new Map<Step, "under way" | "done">()
+  const visit = (step: Step): void => {
+    state.set(step, "under way")
+    for (const { name, target } of referencesIn(step.wanted["steps"] ?? null)) {
+      const called = target === "workflow" ? isNew.get(name) : undefined
+      if (called === undefined) continue
+      if (state.get(called) === "under way") begun.add(called)
+      else if (!state.has(called)) visit(called)
+    }
+    state.set(step, "done")
+    ordered.push(step)
+  }
+  for (const step of steps) if (!state.has(step)) visit(step)
+  return { ordered, begun: [...begun] }
+}
+
+/** Deletes a resource. One that is gone already is no failure. */
+const remove = async (client: Client, { current, kind }: Step, signal: AbortSignal): Promise<void> => {
+  try {
+    const path = `/${kind}/{id}` as "/sources/{id}"
+    await client.delete(path, { params: { path: { id: current!.row.id } }, signal })
+  } catch (error) {
+    if (!(error instanceof TidegateError && error.status === 404)) throw error
+  }
+}
+
+/**
+ * Carries out the plan, one kind after the other, and deletes at the end, in the opposite order. `onDone` is called for each step, with its
+ * warnings. The first failure ends it, with the line of the failed step.
  */
 export const apply = async (
   client: Client,
@@ -110,28 +160,48 @@ export const apply = async (
   const ids = Object.fromEntries(
     kinds.map((kind) => [kind, new Map([...inventory[kind]].map(([name, { row }]) => [name, row.id]))])
   ) as unknown as Ids
-  for (const kind of kinds) {
-    const queue = steps.filter((step) => step.kind === kind && step.action !== "unchanged")
-    let failure: CliFailure | null = null
-    const worker = async (): Promise<void> => {
-      for (let step = queue.shift(); step !== undefined && failure === null; step = queue.shift()) {
-        try {
-          const row = await write(client, step, bodyOf(step, ids), signal)
-          ids[kind].set(step.wanted.name, row.id)
-          await finish(client, step, row, signal)
-          onDone(step, warningsOf(row))
-        } catch (error) {
-          const { code, data, message, reason } = failureOf(error)
-          failure ??= new CliFailure({
-            code,
-            message: `${name}:${step.line}: ${singular[kind]} ${step.wanted.name}: ${message}`,
-            ...(reason === undefined ? {} : { reason }),
-            data
-          })
-        }
-      }
+  const attempt = async (step: Step, run: () => Promise<void>): Promise<void> => {
+    try {
+      await run()
+    } catch (error) {
+      const { code, data, message, reason } = failureOf(error)
+      throw new CliFailure({
+        code,
+        message: `${name}:${step.line}: ${singular[step.kind]} ${step.wanted.name}: ${message}`,
+        ...(reason === undefined ? {} : { reason }),
+        data
+      })
     }
-    await Promise.all(Array.from({ length: atOnce }, worker))
-    if (failure !== null) throw failure as CliFailure
+  }
+  const carryOut = (step: Step): Promise<void> =>
+    attempt(step, async () => {
+      const row = await write(client, step, bodyOf(step, ids, inventory.provider_accounts), signal)
+      ids[step.kind].set(step.wanted.name, row.id)
+      await finish(client, step, row, signal)
+      onDone(step, warningsOf(row))
+    })
+  const todo = (kind: Kind): ReadonlyArray<Step> =>
+    steps.filter((step) => step.kind === kind && (step.action === "create" || step.action === "update"))
+  for (const kind of kinds.filter((kind) => kind !== "workflows")) await several(todo(kind), carryOut)
+
+  const workflows = inOrder(todo("workflows"))
+  const begunAs = new Map<Step, Step>()
+  for (const step of workflows.begun) {
+    await attempt(step, async () => {
+      const row = (await create(client, step.kind, begun(step.wanted.name), signal)) as Row
+      ids.workflows.set(step.wanted.name, row.id)
+      begunAs.set(step, { ...step, current: { row, entry: step.wanted }, changed: Object.keys(step.wanted) })
+    })
+  }
+  for (const step of workflows.ordered) await carryOut(begunAs.get(step) ?? step)
+
+  for (const kind of kinds.toReversed()) {
+    const deleted = steps.filter((step) => step.kind === kind && step.action === "delete")
+    await several(deleted, (step) =>
+      attempt(step, async () => {
+        await remove(client, step, signal)
+        onDone(step, [])
+      })
+    )
   }
 }

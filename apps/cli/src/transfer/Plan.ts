@@ -1,8 +1,12 @@
 import { didYouMean } from "@tidegate/model/NearestName"
 import { type CliFailure, usage } from "../Failure.ts"
-import { type Entry, type Kind, kinds, members, needed, normalRules, referred, type Row, singular } from "./Entries.ts"
+import { hasCredentials, type Kind, kindOf, kinds, singular } from "./Entries.ts"
 import type { Inventory } from "./Inventory.ts"
+import type { Entry, Row } from "./Kind.ts"
+import { referencesIn, type Target, targets } from "./References.ts"
+import { normalRules, referred } from "./Rules.ts"
 import { covers, type Reference, referenceTo, resolve } from "./Secrets.ts"
+import { type Change, changesOf } from "./Values.ts"
 import { isObject, type Json, type JsonObject, type Parsed, type Path, textOf } from "./Yaml.ts"
 
 /** Maximum number of entries of a kind: more than a team has. */
@@ -11,12 +15,14 @@ const maxEntries = 5_000
 /** A resource of the file, together with the gateway's. */
 export interface Step {
   readonly kind: Kind
-  readonly action: "create" | "update" | "unchanged"
-  /** The wanted entry, with secrets in plain text. */
+  readonly action: "create" | "update" | "unchanged" | "delete"
+  /** The wanted entry, with secrets in plain text. Of a resource that is deleted, the present one. */
   readonly wanted: Entry
   readonly current: { readonly row: Row; readonly entry: Entry } | null
   /** The members that differ. */
   readonly changed: ReadonlyArray<string>
+  /** The values that differ, without secrets. */
+  readonly changes: ReadonlyArray<Change>
   /** A destination's present and wanted URL, in the form that is shown, if they differ. */
   readonly moved: { readonly from: string; readonly to: string } | null
   /** The variables whose values this step writes. */
@@ -26,7 +32,7 @@ export interface Step {
 
 export interface Plan {
   readonly steps: ReadonlyArray<Step>
-  /** Variables that are not set: the gateway keeps its secrets. */
+  /** Variables that are not used: the gateway keeps the secrets that it has. */
   readonly kept: ReadonlyArray<string>
 }
 
@@ -55,8 +61,7 @@ class Faults {
 /** The entries of a file by kind; checks what can be checked without the gateway. */
 const entriesOf = (value: Json, faults: Faults): Readonly<Record<Kind, ReadonlyArray<Entry | null>>> => {
   const file: JsonObject = isObject(value) ? value : {}
-  if (!isObject(value))
-    faults.add([], "the file must have filters, transformations, sources, destinations or connections")
+  if (!isObject(value)) faults.add([], `the file must have some of ${kinds.join(", ")}`)
   else if (value["version"] !== version) faults.add(["version"], `version must be ${version}`)
   for (const name of Object.keys(file)) {
     if (name !== "version" && !(kinds as ReadonlyArray<string>).includes(name))
@@ -73,6 +78,8 @@ const entriesOf = (value: Json, faults: Faults): Readonly<Record<Kind, ReadonlyA
       return []
     }
     const names = new Set<unknown>()
+    const { members, needed, read = (entry: Entry) => entry } = kindOf(kind)
+    const known = ["name", ...members]
     return list.map((entry: Json, index): Entry | null => {
       const path = [kind, index]
       if (!isObject(entry)) {
@@ -80,16 +87,16 @@ const entriesOf = (value: Json, faults: Faults): Readonly<Record<Kind, ReadonlyA
         return null
       }
       for (const name of Object.keys(entry)) {
-        if (!members[kind].includes(name))
-          faults.add([...path, name], `a ${singular[kind]} has no ${name}${didYouMean(name, members[kind])}`)
+        if (!known.includes(name))
+          faults.add([...path, name], `a ${singular[kind]} has no ${name}${didYouMean(name, known)}`)
       }
-      const lacking = needed[kind].filter((name) => entry[name] === undefined || entry[name] === null)
+      const lacking = ["name", ...needed].filter((name) => entry[name] === undefined || entry[name] === null)
       for (const name of lacking) faults.add(path, `${name} is needed`)
       const { name } = entry
       if (typeof name !== "string" || lacking.length > 0) return null
       if (names.has(name)) faults.add([...path, "name"], `there is another ${singular[kind]} ${name}`)
       names.add(name)
-      return entry as Entry
+      return read(entry as Entry)
     })
   }
   return Object.fromEntries(kinds.map((kind) => [kind, entries(kind)])) as unknown as ReturnType<typeof entriesOf>
@@ -128,11 +135,35 @@ const connectionOf = (
   return { ...entry, rules: normal.rules }
 }
 
-/** Members that are replaced as a whole, so that a removed part is a change. In other members, parts that are not written stay unchanged. */
-const replaced: ReadonlySet<string> = new Set(["rules", "conditions"])
+const isSame = (kind: Kind, member: string, current: Entry | undefined, wanted: Entry): boolean => {
+  if (current === undefined) return false
+  const { isSame = () => covers(current[member], wanted[member]!) } = kindOf(kind)
+  return isSame(member, current, wanted)
+}
 
-const isSame = (member: string, current: Json | undefined, wanted: Json): boolean =>
-  covers(current, wanted) && (!replaced.has(member) || current === undefined || covers(wanted, current))
+/**
+ * The entry without the credentials of an action that has some of this mode, because the gateway shows none that they could be compared
+ * with. `left`: the variables that are not used therefore.
+ */
+const withoutKeptCredentials = (
+  kind: Kind,
+  entry: Entry,
+  current: Step["current"]
+): { readonly written: Entry; readonly left: ReadonlyArray<string> } => {
+  const { config } = entry
+  const stored = current?.entry["config"]
+  if (kind !== "actions" || !isObject(config) || current === null || !hasCredentials(current.row)) {
+    return { written: entry, left: [] }
+  }
+  const { credentials, ...rest } = config
+  const mode = rest["auth_mode"]
+  const isOther = mode !== undefined && isObject(stored) && mode !== stored["auth_mode"]
+  if (isOther || !isObject(credentials)) return { written: entry, left: [] }
+  return {
+    written: { ...entry, config: rest },
+    left: Object.values(credentials).flatMap((value) => referenceTo(value) ?? [])
+  }
+}
 
 /** The user's own API key must not become a gateway's secret, because a file may come from somebody else. */
 const forbidden = "TIDEGATE_API_KEY"
@@ -148,25 +179,67 @@ const movedOf = (current: Entry | undefined, written: Entry, wanted: Entry): Ste
   return { from, to: variable === null ? to : `$${variable}` }
 }
 
+/** What may be referred to, and how many there are of a name. */
+interface Known {
+  readonly count: (list: Kind | "provider_accounts", name: string) => number
+}
+
+/** Reports references to what does not exist, is not unique, or is created later. */
+const checkReferences = (kind: Kind, entry: Entry, path: Path, known: Known, faults: Faults): void => {
+  for (const member of kindOf(kind).refers) {
+    for (const { name, path: inside, target } of referencesIn(entry[member] ?? null, [...path, member])) {
+      const list = targets[target]
+      const found = known.count(list, name)
+      const isLater =
+        list !== "provider_accounts" &&
+        (kinds.indexOf(list) > kinds.indexOf(kind) || (list === kind && kind !== "workflows"))
+      if (found > 1) {
+        faults.add(inside, `there are ${found} provider accounts ${name}: write the id of one of them instead`)
+      } else if (isLater) faults.add(inside, `a ${singular[kind]} cannot refer to a ${target}`)
+      else if (found === 0) faults.add(inside, missing(target, name))
+    }
+  }
+}
+
+const missing = (target: Target, name: string): string => {
+  if (target !== "provider_account") return `there is no ${target} ${name}`
+  const [provider = name] = name.split("/")
+  return `there is no provider account ${name}: connect an account at ${provider} with this name, or write the id of another one`
+}
+
+export interface Options {
+  /** Whether resources that are not in the file are deleted, of the kinds that the file has. */
+  readonly prune: boolean
+}
+
 /** The steps after which the gateway equals the file. Throws all errors of the file. */
 export const planOf = (
   { lineOf, value }: Parsed,
   name: string,
   inventory: Inventory,
-  environment: NodeJS.ProcessEnv
+  environment: NodeJS.ProcessEnv,
+  { prune }: Options = { prune: false }
 ): Plan => {
   const faults = new Faults(name, lineOf)
   const file = entriesOf(value, faults)
-  const isKnown = (kind: Kind, name: Json): boolean =>
-    typeof name === "string" && (inventory[kind].has(name) || file[kind].some((entry) => entry?.name === name))
+  const isPruned = (kind: Kind): boolean => prune && isObject(value) && value[kind] !== undefined
+  const known = {
+    count: (list: Kind | "provider_accounts", name: string): number => {
+      if (list === "provider_accounts") return inventory.provider_accounts.get(name)?.length ?? 0
+      const isInFile = file[list].some((entry) => entry?.name === name)
+      return isInFile || (!isPruned(list) && inventory[list].has(name)) ? 1 : 0
+    }
+  }
+  const isKnown = (kind: Kind, name: Json): boolean => typeof name === "string" && known.count(kind, name) > 0
   const kept: Array<string> = []
   const steps = kinds.flatMap((kind) =>
-    file[kind].flatMap((written, index): ReadonlyArray<Step> => {
-      if (written === null) return []
+    file[kind].flatMap((entry, index): ReadonlyArray<Step> => {
+      if (entry === null) return []
       const path = [kind, index]
-      const current = inventory[kind].get(written.name) ?? null
+      const current = inventory[kind].get(entry.name) ?? null
+      const { left, written } = withoutKeptCredentials(kind, entry, current)
       const resolved = resolve(written, current?.entry, environment)
-      kept.push(...resolved.kept)
+      kept.push(...left, ...resolved.kept)
       for (const { name, path: inside } of [...resolved.read, ...resolved.missing]) {
         if (name.toUpperCase() === forbidden) faults.add([...path, ...inside], `${name} is not given to a file`)
       }
@@ -174,10 +247,9 @@ export const planOf = (
         faults.add([...path, ...inside], `the variable ${name} is not set, and the gateway has no such secret yet`)
       }
       const complete = resolved.value as Entry
+      checkReferences(kind, complete, path, known, faults)
       const wanted = kind === "connections" ? connectionOf(complete, path, isKnown, faults) : complete
-      const changed = Object.entries(wanted).flatMap(([member, value]) =>
-        isSame(member, current?.entry[member], value) ? [] : [member]
-      )
+      const changed = Object.keys(wanted).filter((member) => !isSame(kind, member, current?.entry, wanted))
       const action = current === null ? "create" : changed.length > 0 ? "update" : "unchanged"
       return [
         {
@@ -186,6 +258,8 @@ export const planOf = (
           wanted,
           current,
           changed: current === null ? [] : changed,
+          changes:
+            current === null ? [] : changesOf(current.entry, wanted, changed, secretsRead(resolved.read, environment)),
           moved: kind === "destinations" ? movedOf(current?.entry, written, wanted) : null,
           read: resolved.read.filter(({ path: [member] }) => changed.includes(String(member))),
           line: lineOf(path)
@@ -194,5 +268,18 @@ export const planOf = (
     })
   )
   if (faults.failure !== null) throw faults.failure
-  return { steps, kept: [...new Set(kept)] }
+  const deleted = kinds.filter(isPruned).flatMap((kind) => {
+    const names = new Set(file[kind].map((entry) => entry?.name))
+    return [...inventory[kind].values()].flatMap((current): ReadonlyArray<Step> => {
+      const { entry } = current
+      if (names.has(entry.name)) return []
+      const nothing = { changed: [], changes: [], moved: null, read: [], line: lineOf([kind]) }
+      return [{ kind, action: "delete", wanted: entry, current, ...nothing }]
+    })
+  })
+  return { steps: [...steps, ...deleted], kept: [...new Set(kept)] }
 }
+
+/** The values of these variables, with the names by which they are shown. */
+const secretsRead = (read: ReadonlyArray<Reference>, environment: NodeJS.ProcessEnv): ReadonlyMap<string, string> =>
+  new Map(read.map(({ name }) => [environment[name] ?? "", `$${name}`]))

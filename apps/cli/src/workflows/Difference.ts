@@ -90,6 +90,35 @@ const edgesOf = (stored: Members, written: Written): ReadonlyArray<Difference> =
   return [...differences, ...left.map((edge) => removed(edgeName(edge)))]
 }
 
+/** Triggers are replaced as a whole: what is not written is taken away. */
+const triggerDefaults = {
+  schedule: [],
+  answer: null,
+  deduplicate: null,
+  concurrency: null,
+  rate_limit: null,
+  debounce: null
+}
+
+const areSameTriggers = (stored: unknown, written: unknown): boolean =>
+  isObject(written)
+    ? has(isObject(stored) ? stored : triggerDefaults, { ...triggerDefaults, ...written })
+    : isEmpty(written) && isEmpty(stored)
+
+const settingsOf = (stored: Members, settings: Members): ReadonlyArray<string> =>
+  Object.keys(settings).filter((name) =>
+    name === "triggers"
+      ? !areSameTriggers(stored[name], settings[name])
+      : membersOf(stored, { [name]: settings[name] }).length > 0
+  )
+
+/** Whether pushing this member of a written workflow changes nothing in the stored one. */
+export const isSameMember = (stored: Members, written: Written, member: string): boolean => {
+  if (member === "steps") return stepsOf(stored, written).length === 0
+  if (member === "edges") return edgesOf(stored, written).length === 0
+  return settingsOf(stored, { [member]: written[member] }).length === 0
+}
+
 const notCompared = new Set(["$schema", "edges", "name", "source", "steps", "version"])
 
 /** `stored`: null if there is none with that name. */
@@ -99,7 +128,7 @@ export const differenceOf = (stored: Members | null, written: Written): Readonly
   return [
     ...(stored === null
       ? []
-      : membersOf(before, settings).map((what) => ({ change: "changed" as const, what, members: [] }))),
+      : settingsOf(before, settings).map((what) => ({ change: "changed" as const, what, members: [] }))),
     ...stepsOf(before, written),
     ...edgesOf(before, written)
   ]

@@ -128,7 +128,9 @@ it("Import of 500 connections is repeatable, and an export returns the same reso
   const plan = JSON.parse(
     (await tidegate(["import", out, "--plan", "--json"], { env: { TIDEGATE_TRANSFORMATION_ADD_TENANT: "acme" } })).said
   )
-  expect(plan.steps).toEqual([{ action: "update", kind: "connection", name: "connection-000", changed: ["rules"] }])
+  expect(plan.steps).toMatchObject([
+    { action: "update", kind: "connection", name: "connection-000", changed: ["rules"] }
+  ])
   const [slugged] = (await gateway.api("GET", "/sources?name=source-001" as "/sources")).models
   expect(slugged?.url).toContain("/e/first-of-all")
 })
@@ -192,7 +194,16 @@ it("Filters are imported with an owner's session, and rules refer to them by nam
   await writeFile(path, printYaml({ ...wanted, filters: [{ name: "filtered-paid", conditions: { path: "/x" } }] }))
   const plan = await tidegate(["import", path, "--plan", "--json"], { env })
   expect(JSON.parse(plan.said).steps).toEqual([
-    { action: "update", kind: "filter", name: "filtered-paid", changed: ["conditions"] }
+    {
+      action: "update",
+      kind: "filter",
+      name: "filtered-paid",
+      changed: ["conditions"],
+      values: [
+        { path: "conditions.path", from: null, to: '"/x"' },
+        { path: "conditions.body", from: expect.stringContaining("100"), to: null }
+      ]
+    }
   ])
 })
 
@@ -251,7 +262,7 @@ connections:
   // One digit far behind is a change.
   await writeFile(path, fileOf("12345678901234567893"))
   const plan = await first!(["import", path, "--plan", "--json"])
-  expect(JSON.parse(plan.said).steps).toEqual([
+  expect(JSON.parse(plan.said).steps).toMatchObject([
     { action: "update", kind: "connection", name: "exact", changed: ["rules"] }
   ])
 })

@@ -100,6 +100,11 @@ export const serverIsNewEnough = Effect.gen(function* () {
 /** Checked before the first migration, so that a process changes nothing in a database that it cannot use. */
 export const databaseFits = Effect.flatMap(objectionTo, (objection) => {
   switch (objection?.kind) {
+    case "pooled":
+      return new SettingsError({
+        message:
+          "DATABASE_URL: a pooler in between drops the settings of the gateway's sessions; connect to the server itself, because the gateway has pools of its own"
+      })
     case "foreign":
       return new SettingsError({
         message: `DATABASE_URL: this database has tables that are not the gateway's (${objection.tables.join(", ")}); give the gateway a database of its own`

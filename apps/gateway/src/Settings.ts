@@ -10,6 +10,7 @@ import { foldAddress } from "@tidegate/model/EmailAddress"
 import type { SignIn } from "@tidegate/api/SignInSettings"
 import { teamLimits } from "@tidegate/resources/TeamLimits"
 import { parseTrustedProxies, type TrustedProxies } from "@tidegate/model/TrustedProxies"
+import { faultOfDatabaseUrl } from "@tidegate/storage/DatabaseUrl"
 import { type RetentionDefaults, retentionDefaults } from "@tidegate/storage/retention/Retention"
 import { SettingsError } from "./SettingsError.ts"
 import { type TlsFiles, tlsFiles } from "./TlsFiles.ts"
@@ -291,9 +292,8 @@ export const settings = Effect.gen(function* () {
   if (apiKey !== null && Redacted.value(apiKey).startsWith("gwp_")) {
     return yield* new SettingsError({ message: "TIDEGATE_API_KEY must not begin with gwp_, as project keys do" })
   }
-  if (databaseUrl !== null && !/^postgres(ql)?:\/\//.test(Redacted.value(databaseUrl))) {
-    return yield* new SettingsError({ message: "DATABASE_URL must begin with postgres:// or postgresql://" })
-  }
+  const fault = databaseUrl === null ? null : faultOfDatabaseUrl(databaseUrl)
+  if (fault !== null) return yield* new SettingsError({ message: `DATABASE_URL ${fault}` })
   const redis = redisUrl === null ? null : redisAddress(redisUrl)
   if (redis !== null && Result.isFailure(redis)) {
     return yield* new SettingsError({ message: `TIDEGATE_REDIS_URL ${redis.failure}` })

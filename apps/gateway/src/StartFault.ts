@@ -80,20 +80,34 @@ const refusals: Readonly<Record<string, string>> = {
   "57P03": "is starting or stopping: try again in a moment"
 }
 
+/** Why the server's certificate is refused, by the code of the error. */
+const ofCertificate = (code: string): string | null => {
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID")
+    return "has a certificate for another name: use a name of the certificate in the URL"
+  if (/^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/.test(code)) return "has a certificate that is not valid now"
+  return /SELF_SIGNED_CERT|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_VERIFY_LEAF/.test(code)
+    ? "has a certificate of an unknown authority: name the file with the authority's certificate in sslrootcert"
+    : null
+}
+
 const ofDatabase = (error: SqlError.SqlError, { settings }: Starting): string | null => {
   const url = settings?.databaseUrl ? URL.parse(Redacted.value(settings.databaseUrl)) : null
   const server = url === null ? "the embedded PostgreSQL" : `the PostgreSQL at ${url.host}${url.pathname}`
   const where = settings?.databaseUrl ? `DATABASE_URL: ${server}` : server
   const system = withCode(error)
   const code = textOf(system, "code")
-  const refusal = refusals[code]
-  if (refusal !== undefined) return `${where} ${refusal}`
+  const refusal = refusals[code] ?? ofCertificate(code)
+  if (refusal !== null) return `${where} ${refusal}`
   // The connection could not be established: no statement was sent.
   if (error.reason._tag === "ConnectionError" || error.reason.operation === "connect") {
     const why =
       code === "" ? textOf(Predicate.hasProperty(error.reason, "cause") ? error.reason.cause : null, "message") : code
     // The first bytes of another protocol were read as the length of a message.
     if (why.includes("maxMessageSize")) return `${where} is no PostgreSQL: another service answers at this port`
+    if (textOf(system, "message").includes("unsupported startup parameter")) {
+      return `${where} is a pooler, which refuses the settings of the gateway's sessions: connect to the server itself, because the gateway has pools of its own`
+    }
+    if (why.includes("does not support TLS")) return `${where} does not offer TLS, and sslmode asks for it`
     const remedy = url === null ? "" : "; start it, or correct the URL"
     return `${where} cannot be reached (${why === "" ? error.message : why})${remedy}`
   }

@@ -34,6 +34,35 @@ describe("Gateway settings", () => {
     })
   )
 
+  it.effect(
+    "Database URL with a part that would have no effect is refused, and the error does not contain the password",
+    () =>
+      Effect.gen(function* () {
+        const of = (url: string) => refusal({ DATABASE_URL: url })
+        const hosts =
+          "DATABASE_URL names several hosts, of which the gateway cannot choose one: name an address that always leads to the primary server"
+        expect(yield* of("postgres://ada:pass-word@one:5432,two:5432/shop?target_session_attrs=read-write")).toBe(hosts)
+        expect(yield* of("postgres://ada:pass,word@one,two/shop")).toBe(hosts)
+        expect(yield* of("postgres:///shop?user=ada&host=one,two")).toBe(hosts)
+        expect(yield* of("postgres://ada:pass-word@one/shop?sslmode=verify-full&sslcert=/a.pem")).toBe(
+          "DATABASE_URL has the parameter sslcert, which has no effect here: remove it"
+        )
+        for (const mode of ["", "sslmode=disable&", "sslmode=prefer&"]) {
+          expect(yield* of(`postgres://ada:pass-word@one/shop?${mode}sslrootcert=/a.pem`)).toBe(
+            "DATABASE_URL has sslrootcert, which has an effect only with sslmode=verify-full"
+          )
+        }
+        expect(yield* of("postgres://ada:pass-word@one/shop?sslmode=verify-full&sslrootcert=/none/a.pem")).toBe(
+          "DATABASE_URL has sslrootcert, and the file /none/a.pem cannot be read (ENOENT)"
+        )
+        expect(yield* of("postgres://ada:pass/word@one:port/shop")).toMatch(/^DATABASE_URL is not a URL: /)
+        const { databaseUrl } = yield* read({
+          DATABASE_URL: "postgres://ada:pass,word@one:5433/shop?connect_timeout=3"
+        })
+        expect(databaseUrl).not.toBeNull()
+      })
+  )
+
   it.effect("Public URL is asked for where the host is not loopback", () =>
     Effect.gen(function* () {
       const urlAt = (env: Record<string, string>) => Effect.map(read(env), ({ publicUrl }) => publicUrl)

@@ -1,18 +1,12 @@
 import { describe, expect, layer } from "@effect/vitest"
-import { Context, Effect, Layer, type Scope } from "effect"
-import { type ChildProcess, spawn } from "node:child_process"
-import { chmodSync, existsSync, writeFileSync } from "node:fs"
-import { connect, createServer } from "node:net"
-import { join } from "node:path"
-import { temporaryFolder } from "../../../test/temporaryFolder.ts"
+import { Context, Effect, Layer } from "effect"
 import type { Session } from "@tidegate/connectors/Connector"
 import type { Config } from "@tidegate/connectors/Settings"
 import { type Ended, sent, servers, sessionOf, told } from "./Delivering.ts"
 import { ownPostgres, type OwnPostgres } from "./OwnPostgres.ts"
+import { type Pooler, pooler as startPooler, program } from "./Pooler.ts"
 
 /** Against a real PgBouncer, where one is installed (`apt-get install pgbouncer`). */
-
-const program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/opt/homebrew/bin/pgbouncer"].find(existsSync)
 
 class Foreign extends Context.Service<Foreign, OwnPostgres>()("Foreign") {}
 
@@ -33,78 +27,10 @@ const world = Layer.merge(
   )
 )
 
-const freePort = Effect.callback<number>((resume) => {
-  const server = createServer().listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as { port: number }
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
-
-const isThere = (port: number) =>
-  Effect.callback<boolean>((resume) => {
-    const socket = connect(port, "127.0.0.1", () => {
-      socket.destroy()
-      resume(Effect.succeed(true))
-    }).on("error", () => resume(Effect.succeed(false)))
-  })
-
-const ended = (child: ChildProcess) =>
-  Effect.callback<void>((resume) => {
-    if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
-    child.once("exit", () => resume(Effect.void))
-    child.kill("SIGKILL")
-  })
-
-interface Pooler {
-  readonly port: number
-  /** Gives it so many connections of its own from now on. */
-  readonly resize: (size: number) => void
-}
-
 /** A pooler in front of the server, with so many connections of its own. */
-const pooler = Effect.fnUntraced(function* (
-  mode: string,
-  size: number
-): Effect.fn.Return<Pooler, never, Foreign | Scope.Scope> {
-  const server = yield* Foreign
-  const folder = yield* temporaryFolder
-  const port = yield* freePort
-  const [settings, users] = [join(folder, "pgbouncer.ini"), join(folder, "users.txt")]
-  const write = (poolSize: number): void =>
-    writeFileSync(
-      settings,
-      [
-        "[databases]",
-        `${server.database} = host=127.0.0.1 port=${server.port}`,
-        "[pgbouncer]",
-        "listen_addr = 127.0.0.1",
-        `listen_port = ${port}`,
-        "unix_socket_dir =",
-        "auth_type = scram-sha-256",
-        `auth_file = ${users}`,
-        `pool_mode = ${mode}`,
-        `default_pool_size = ${poolSize}`,
-        ""
-      ].join("\n")
-    )
-  write(size)
-  writeFileSync(users, `"${writer.username}" "${writer.password}"\n`)
-  // It is not run by root, and then not by whom the files belong to.
-  const as = process.getuid?.() === 0 ? ["-u", "nobody"] : []
-  chmodSync(folder, 0o755)
-  for (const file of [settings, users]) chmodSync(file, 0o644)
-  const child = yield* Effect.acquireRelease(
-    Effect.sync(() => spawn(program!, ["-q", ...as, settings], { stdio: "ignore" })),
-    ended
-  )
-  while (!(yield* isThere(port))) yield* Effect.sleep("20 millis")
-  return {
-    port,
-    resize: (poolSize) => {
-      write(poolSize)
-      child.kill("SIGHUP")
-    }
-  }
+const pooler = Effect.fnUntraced(function* (mode: string, size: number) {
+  const { database, port } = yield* Foreign
+  return yield* startPooler(port, database, writer, mode, size)
 })
 
 const configOf = ({ database }: OwnPostgres, { port }: Pooler, change: Config = {}): Config => ({

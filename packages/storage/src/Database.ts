@@ -3,6 +3,7 @@ import { Context, Effect, Layer, Predicate, type Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, SqlError } from "effect/sql"
 import { metrics } from "@tidegate/telemetry/Metrics"
+import { connectionTo } from "./DatabaseUrl.ts"
 import { columnTypes } from "./JsonColumns.ts"
 import { withLockSession } from "./LockSession.ts"
 import { makeTeamReads, type TeamReads } from "./TeamReads.ts"
@@ -53,9 +54,12 @@ export interface DatabaseOptions {
   readonly reportConnections?: number
 }
 
+/** Read back at the start: a pooler may drop the settings of a session without a word. */
+export const lockTimeout = "10s"
+
 const session = {
   timezone: "UTC",
-  lock_timeout: "10s",
+  lock_timeout: lockTimeout,
   idle_in_transaction_session_timeout: "30s",
   // A dedicated server may compile plans that look expensive, which takes longer than any of these statements.
   jit: "off"
@@ -122,7 +126,7 @@ export const layer = (options: DatabaseOptions): Layer.Layer<PgClient.PgClient |
   const client = (applicationName: string, maxConnections: number, startupParameters: Record<string, string>) =>
     Effect.map(
       PgClient.make({
-        url: options.url,
+        ...connectionTo(options.url),
         maxConnections,
         applicationName,
         transformJson: false,
@@ -151,7 +155,7 @@ export const layerCluster = (url: Redacted.Redacted): Layer.Layer<SqlClient.SqlC
   ).pipe(
     Layer.provide(
       PgClient.layer({
-        url,
+        ...connectionTo(url),
         maxConnections: clusterConnections,
         applicationName: "tidegate-cluster",
         startupParameters: { timezone: "UTC", statement_timeout: "5s" }

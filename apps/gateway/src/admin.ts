@@ -9,6 +9,7 @@ import { cutOver, shadowDenials } from "@tidegate/storage/teams/KeyCutover"
 import { renewPepper } from "@tidegate/storage/teams/KeyPeppers"
 import { renewAll, type Renewed, usesOfOldKeys } from "@tidegate/storage/secrets/KeyRotation"
 import { createTeam, listMembers, listTeams, putMember, removeMember } from "@tidegate/storage/teams/Members"
+import { listDeletions, requestDeletion } from "@tidegate/storage/teams/TeamDeletions"
 import { sealSettings } from "@tidegate/storage/secrets/SealedSettings"
 import { usesOfPeppers } from "@tidegate/storage/teams/ProjectKeys"
 import { Secrets } from "@tidegate/storage/secrets/Secrets"
@@ -176,7 +177,38 @@ const teams = Command.make("teams").pipe(
       Effect.fn(function* ({ name, owner }) {
         yield* Console.log(yield* createTeam(name, { user: owner, issuer: yield* issuer }))
       })
-    ).pipe(Command.withDescription("Makes a team with an owner, and says its id"))
+    ).pipe(Command.withDescription("Makes a team with an owner, and says its id")),
+    Command.make(
+      "delete",
+      { team, name: Flag.String("name").pipe(Flag.withDescription("The team's name, as a confirmation")) },
+      Effect.fn(function* ({ name, team }) {
+        yield* requestDeletion(team, name, null)
+        yield* Console.log(`${team} is refused everywhere from now on; gateways that run delete what it has`)
+      })
+    ).pipe(Command.withDescription("Deletes a team with all it has. This cannot be undone")),
+    Command.make("deletions", {}, () =>
+      Effect.flatMap(listDeletions, (all) =>
+        Effect.forEach(
+          all,
+          ({ deleted, deleted_total, finished_at, requested_at, stage, team_id }) =>
+            row(
+              team_id,
+              stage,
+              requested_at,
+              finished_at ?? "",
+              String(deleted_total),
+              Object.entries(deleted)
+                .map(([table, count]) => `${table}=${count}`)
+                .join(" ")
+            ),
+          { discard: true }
+        )
+      )
+    ).pipe(
+      Command.withDescription(
+        "Deleted teams: id, stage, when it was requested and done, deleted rows, and these by table"
+      )
+    )
   ])
 )
 

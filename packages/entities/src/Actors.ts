@@ -18,6 +18,7 @@ import * as InHand from "./InHand.ts"
 import * as KeyLimitBehaviour from "./KeyLimit/KeyLimitBehaviour.ts"
 import * as Retention from "./Retention.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
+import * as TeamDeletions from "./TeamDeletions.ts"
 import * as Poller from "./dispatch/Poller.ts"
 import * as TransformationBehaviour from "./Transformation/TransformationBehaviour.ts"
 import * as StepEffects from "./Workflow/effects/StepEffects.ts"
@@ -25,7 +26,10 @@ import { Pace, RunPace } from "./Workflow/RunPace.ts"
 import * as ScheduleTicks from "./Workflow/ScheduleTicks.ts"
 import * as WorkflowBehaviour from "./Workflow/WorkflowBehaviour.ts"
 
-/** The actors of this process's shards and the poller that wakes them; retention, the alarms and the delivery of alerts on one of the processes. */
+/**
+ * The actors of this process's shards and the poller that wakes them; retention, deletions of teams, the alarms and the delivery of
+ * alerts on one of the processes.
+ */
 export const layer = (
   limits: Parameters<typeof DeliveryRuntime.layer>[0],
   retention: Parameters<typeof Retention.layer>[0]
@@ -46,6 +50,7 @@ export const layer = (
     Alarms.layer,
     AlertDelivery.layer,
     ScheduleTicks.layer,
+    TeamDeletions.layer,
     Retention.layer(retention)
   ).pipe(
     Layer.provide([

@@ -55,6 +55,7 @@ import workflowWindows from "./migrations/0052_workflow_windows.ts"
 import workflowJoins from "./migrations/0053_workflow_joins.ts"
 import workflowChildren from "./migrations/0054_workflow_children.ts"
 import failureRuns from "./migrations/0055_failure_runs.ts"
+import teamDeletions from "./migrations/0056_team_deletions.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -113,7 +114,8 @@ const record = {
   "0052_workflow_windows": workflowWindows,
   "0053_workflow_joins": workflowJoins,
   "0054_workflow_children": workflowChildren,
-  "0055_failure_runs": failureRuns
+  "0055_failure_runs": failureRuns,
+  "0056_team_deletions": teamDeletions
 }
 const migrations = Migrator.fromRecord(record)
 

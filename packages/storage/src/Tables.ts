@@ -116,6 +116,8 @@ export const tables = {
   cluster_runner_migrations: ofAll,
   cluster_locks: ofAll,
   processes: ofAll,
+  // What is known of a deleted team: which rows were deleted. It outlives the team, so it belongs to none.
+  team_deletions: ofAll,
 
   teams: { kind: "owned", team: "id", softDeleted: false },
   project_secrets: {

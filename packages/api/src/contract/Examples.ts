@@ -548,6 +548,17 @@ export const team = {
 
 export const ownTeam = { id: ids.team, name: "Payments", role: "owner" } as const
 
+export const teamDeletion = {
+  team_id: ids.team,
+  stage: "removing",
+  requested_by: ids.user,
+  requested_at: at,
+  finished_at: null,
+  current_table: "requests",
+  deleted: { memberships: 1, deliveries: 3, events: 12 },
+  deleted_total: 16
+} as const
+
 export const teamMember = {
   id: ids.user,
   email: user.email,

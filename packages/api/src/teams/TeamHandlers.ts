@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { SqlError } from "effect/sql"
-import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { fail, type GatewayError, invalid, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import { userOf } from "@tidegate/model/Session"
 import type { TeamMember } from "@tidegate/model/Team"
@@ -16,11 +16,12 @@ import {
   removeMember
 } from "@tidegate/storage/teams/Members"
 import { demoUser } from "@tidegate/storage/teams/People"
+import { listDeletions, readDeletion, requestDeletion } from "@tidegate/storage/teams/TeamDeletions"
 import { readTeam, teamsOf, updateTeam } from "@tidegate/storage/teams/TeamSettings"
 import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import { memberPatch, memberWrite, teamPatch, teamWrite } from "./TeamsApi.ts"
+import { memberPatch, memberWrite, teamDeletionWrite, teamPatch, teamWrite } from "./TeamsApi.ts"
 import { SignInSettings } from "../SignInSettings.ts"
 import { asked, type ById, carriedThrough, read, type WithBody } from "../handlers/Calls.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
@@ -108,6 +109,25 @@ export const layer = HttpApiBuilder.group(
           if (params.id.includes("@")) return yield* notFound("member", params.id)
           yield* writing(removeMember(team, params.id))
           return { id: params.id, deleted: true as const }
+        })
+      )
+      .handleRaw("delete", ({ request }: WithBody) =>
+        Effect.gen(function* () {
+          const { by, team_id } = yield* asked
+          const written = yield* Effect.fromResult(teamDeletionWrite.judge(yield* readJsonObject(request)))
+          if (written.team_id !== team_id) {
+            yield* invalid([{ path: "team_id", message: "is not the team that the call acts on" }])
+          }
+          return yield* writing(requestDeletion(team_id, written.name, by))
+        })
+      )
+      .handle("deletions", () => Effect.map(reading(listDeletions), (data) => ({ data })))
+      .handle("deletion", ({ params }) =>
+        Effect.gen(function* () {
+          const { caller } = yield* CurrentTeam
+          const isSiteAdmin = caller.kind === "session" && caller.isSiteAdmin
+          // Nobody but site admins learns of the deletions of others.
+          return yield* reading(readDeletion(params.id, isSiteAdmin ? null : (userOf(caller) ?? "")))
         })
       )
   })

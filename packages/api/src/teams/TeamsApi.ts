@@ -10,10 +10,11 @@ import {
   reading
 } from "@tidegate/model/Permission"
 import { OwnTeam, Team, TeamMember, TeamRole } from "@tidegate/model/Team"
+import { TeamDeletion } from "@tidegate/model/TeamDeletion"
 import { Id, printable, trimmedName } from "@tidegate/resources/Members"
 import { bodyOf } from "@tidegate/resources/Resource"
 import { Authorization } from "../contract/Authorization.ts"
-import { ids, ownTeam, team, teamMember } from "../contract/Examples.ts"
+import { ids, ownTeam, team, teamDeletion, teamMember } from "../contract/Examples.ts"
 import { Deleted } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
@@ -70,6 +71,13 @@ export const memberWrite = bodyOf(
 
 export const memberPatch = bodyOf(Schema.Struct({ role: TeamRole }).annotate({ identifier: "TeamMemberPatch" }))
 
+export const teamDeletionWrite = bodyOf(
+  Schema.Struct({
+    team_id: Parameters.Id.annotate({ description: "The team's id, as a confirmation" }),
+    name: Schema.String.check(Characters.upTo(200)).annotate({ description: "The team's name, as a confirmation" })
+  }).annotate({ identifier: "TeamDeletionWrite" })
+)
+
 /** Sessions only: owners that a key has added would remain after the key is revoked. */
 const managing = bySessions(administering)
 
@@ -80,7 +88,7 @@ const query = Parameters.onlyTeam
 const of = <S extends Schema.Top>(data: S) => Schema.Struct({ data })
 const member = { params: Parameters.pathOf("member", teamMember.id), query }
 
-/** Teams, their members, and how long their data is kept. */
+/** Teams, their members, how long their data is kept, and their deletion. */
 export class TeamsApi extends HttpApiGroup.make("teams")
   .add(
     HttpApiEndpoint.get("list", "/teams", { query, success: of(Schema.Array(OwnTeam)) }).annotateMerge(
@@ -178,12 +186,55 @@ export class TeamsApi extends HttpApiGroup.make("teams")
         answer: { id: ids.user, deleted: true },
         errors: ["NOT_FOUND", "RESOURCE_IN_USE"]
       })
+    ),
+    HttpApiEndpoint.post("delete", "/team/deletion", {
+      query,
+      payload: teamDeletionWrite.described,
+      success: TeamDeletion.pipe(HttpApiSchema.status(202))
+    }).annotateMerge(
+      operation({
+        id: "deleteTeam",
+        permission: managing,
+        summary: "Delete the team with all it has",
+        description:
+          "Cannot be undone. The body names the team twice, by id and by name. At once its sources refuse, its keys, shares and members have no access any more, and deliveries and runs end. Its rows are then deleted in the background.",
+        body: { team_id: ids.team, name: "Payments" },
+        answer: teamDeletion,
+        errors: ["NOT_FOUND", "RESOURCE_IN_USE"]
+      })
+    ),
+    HttpApiEndpoint.get("deletions", "/team-deletions", {
+      query,
+      success: of(Schema.Array(TeamDeletion))
+    }).annotateMerge(
+      operation({
+        id: "listTeamDeletions",
+        permission: founding,
+        summary: "List the deletions of teams",
+        description: "Returns the latest first. At most 1,000 are kept.",
+        answer: { data: [teamDeletion] }
+      })
+    ),
+    HttpApiEndpoint.get("deletion", "/team-deletions/:id", {
+      params: Parameters.pathOf("team", team.id),
+      query,
+      success: TeamDeletion
+    }).annotateMerge(
+      operation({
+        id: "getTeamDeletion",
+        permission: ofOneself,
+        summary: "Retrieve the deletion of a team",
+        description:
+          "Returns the progress, and in the end what was deleted. For the user who requested it, and for site admins.",
+        answer: teamDeletion,
+        errors: ["NOT_FOUND"]
+      })
     )
   )
   .middleware(Authorization)
   .annotateMerge(
     OpenApi.annotations({
       title: "Teams",
-      description: "Teams, their members, and how long their data is kept."
+      description: "Teams, their members, how long their data is kept, and their deletion."
     })
   ) {}

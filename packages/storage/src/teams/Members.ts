@@ -23,7 +23,7 @@ export const listTeams: Change<ReadonlyArray<Team>> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   return yield* query(sql<Team>`
     select t.id, t.name, (select count(*)::int from memberships m where m.team_id = t.id) as members
-    from teams t where t.id <> ${binsTeam} order by t.created_at, t.id`)
+    from teams t where t.id <> ${binsTeam} and t.deleting_since is null order by t.created_at, t.id`)
 })
 
 export interface Member {

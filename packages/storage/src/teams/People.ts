@@ -201,5 +201,5 @@ export const signOut = Effect.fnUntraced(function* ({ tokenHash }: SignedIn) {
 /** Whether the team exists: a site admin may name any. */
 export const teamExists = Effect.fnUntraced(function* (id: string) {
   const sql = yield* SqlClient.SqlClient
-  return (yield* sql`select from teams where id = ${id} and id <> ${binsTeam}`).length > 0
+  return (yield* sql`select from teams where id = ${id} and id <> ${binsTeam} and deleting_since is null`).length > 0
 })

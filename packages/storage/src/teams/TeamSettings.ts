@@ -50,7 +50,7 @@ const rowOf = Effect.fnUntraced(function* (id: string) {
   const [row] = yield* sql<Row>`
     select id, name, created_at, payload_retention_days, record_retention_days, on_failure_workflow_id,
       (select count(*)::int from memberships m where m.team_id = t.id) as members
-    from teams t where id = ${id} and id <> ${binsTeam}`
+    from teams t where id = ${id} and id <> ${binsTeam} and deleting_since is null`
   return row ?? (yield* notFound("team", id))
 })
 

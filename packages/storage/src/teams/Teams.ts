@@ -49,13 +49,14 @@ export const bootstrapTeam = Effect.fnUntraced(function* (options: {
 
 /**
  * Locks a team until the transaction ends, so that changes which count the team's rows see each other's. It is a statement of its
- * own: a count in the same statement would not see what was committed while it waited.
+ * own: a count in the same statement would not see what was committed while it waited. Returns whether there is such a team; one
+ * in deletion counts as gone.
  */
 export const holdTeam = Effect.fnUntraced(function* (
   team_id: string
 ): Effect.fn.Return<boolean, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  return (yield* sql`select from teams where id = ${team_id} for no key update`).length > 0
+  return (yield* sql`select from teams where id = ${team_id} and deleting_since is null for no key update`).length > 0
 })
 
 /** The team of a source; null: there is no such source. */

@@ -180,7 +180,11 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     await page.reload()
     await page.getByText("does not work").waitFor()
     await open(page, "Alerts")
-    await page.locator(".row", { hasText: "Provision failed" }).getByText("Open", { exact: true }).waitFor()
+    const alert = page.locator(".row", { hasText: "Provision failed" })
+    await alert.getByText("Open", { exact: true }).waitFor()
+    await page.getByRole("button", { name: "Acknowledge" }).click()
+    await alert.getByText("Acknowledged", { exact: true }).waitFor()
+    await page.getByRole("button", { name: "Acknowledge" }).waitFor({ state: "detached" })
     await open(page, "Channels")
     await page.locator(".row", { hasText: "Repair what the error says" }).click()
     await page

@@ -72,14 +72,40 @@ export const bytesOf = async (path: string, team: string): Promise<Uint8Array<Ar
 /** The API's document: the forms are made of its schemas. */
 export const apiDocument = async (): Promise<unknown> => (await fetch(`${origin}/openapi.json`)).json()
 
+/** Calls the gateway below the dashboard's own folder. */
+const callFolder = async (method: "GET" | "POST", path: string, body?: object): Promise<unknown> => {
+  const response = await fetch(new URL(path, folder), {
+    method,
+    headers: { ...own, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) })
+  })
+  const answer: unknown = await response.json().catch(() => undefined)
+  if (!response.ok) throw new TidegateError(response, answer as object | undefined)
+  return answer
+}
+
 /** Begins a session in this browser: the gateway answers with a cookie. */
 export const beginSession = async (credential: string): Promise<void> => {
-  const response = await fetch(new URL("session", folder), {
-    method: "POST",
-    headers: { ...own, "content-type": "application/json" },
-    body: JSON.stringify({ credential })
-  })
-  if (!response.ok) throw new TidegateError(response, await response.json().catch(() => undefined))
+  await callFolder("POST", "session", { credential })
+}
+
+/** Whether people can sign in with the operator's identity provider. */
+export const hasProvider = async (): Promise<boolean> =>
+  ((await callFolder("GET", "session")) as { readonly identity_provider: boolean }).identity_provider
+
+/** Leaves the dashboard for the identity provider, which sends the browser back to `answerOfProvider`. */
+export const beginAtProvider = async (): Promise<void> => {
+  const { url } = (await callFolder("POST", "sign-in/begin")) as { readonly url: string }
+  location.assign(url)
+}
+
+/** What the identity provider says in the URL to which it has sent the browser back; null: it has not. */
+export const answerOfProvider = (): string | null =>
+  location.pathname === `${folder.pathname}signed-in` ? location.search.slice(1) : null
+
+/** Begins a session with such an answer. */
+export const endAtProvider = async (answer: string): Promise<void> => {
+  await callFolder("POST", "sign-in/finish", { answer })
 }
 
 /** Begins a session of the demo user, if the operator allows it at this address. */

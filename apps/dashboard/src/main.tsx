@@ -1,8 +1,8 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import { RouterProvider } from "@tanstack/react-router"
-import { lazy, StrictMode, Suspense, useMemo, useState } from "react"
+import { lazy, StrictMode, Suspense, use, useMemo, useState } from "react"
 import { createRoot } from "react-dom/client"
-import { endSession, folder, isSignedOut, tokenOfShare } from "./gateway.ts"
+import { answerOfProvider, endAtProvider, endSession, folder, isSignedOut, messageOf, tokenOfShare } from "./gateway.ts"
 import { SignIn } from "./pages/SignIn.tsx"
 import { Failure, Loading } from "./parts/States.tsx"
 import { router } from "./router.tsx"
@@ -22,8 +22,8 @@ const signOut = async () => {
   location.assign(folder)
 }
 
-/** The pages for a signed-in caller; otherwise the sign-in. */
-const App = () => {
+/** The pages for a signed-in caller; otherwise the sign-in, with why the last one has failed. */
+const App = ({ failure }: { readonly failure: string | null }) => {
   const me = useMe()
   const [chosen, setChosen] = useState(localStorage.getItem("team"))
   const known = me.data?.memberships.some(({ team_id }) => team_id === chosen) === true
@@ -45,7 +45,7 @@ const App = () => {
     [client, me.data, team]
   )
   if (me.isPending) return <Loading />
-  if (me.isError && isSignedOut(me.error)) return <SignIn />
+  if (me.isError && isSignedOut(me.error)) return <SignIn failure={failure} />
   if (session === null) {
     return (
       <main className="alone">
@@ -64,18 +64,27 @@ const App = () => {
   )
 }
 
+/** Comes back from the identity provider: a failure in words, or null. */
+const Returned = ({ signedIn }: { readonly signedIn: Promise<string | null> }) => <App failure={use(signedIn)} />
+
 const shared = tokenOfShare()
+const answer = answerOfProvider()
+// The code is no part of the browser's history.
+if (answer !== null) history.replaceState(null, "", folder)
+const signedIn = answer === null ? null : endAtProvider(answer).then(() => null, messageOf)
 
 createRoot(document.getElementById("root")!).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
-      {shared === null ? (
-        <App />
-      ) : (
-        <Suspense fallback={<Loading />}>
+      <Suspense fallback={<Loading />}>
+        {shared !== null ? (
           <Shared token={shared} />
-        </Suspense>
-      )}
+        ) : signedIn !== null ? (
+          <Returned signedIn={signedIn} />
+        ) : (
+          <App failure={null} />
+        )}
+      </Suspense>
     </QueryClientProvider>
   </StrictMode>
 )

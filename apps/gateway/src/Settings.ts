@@ -278,12 +278,16 @@ export const settings = Effect.gen(function* () {
 
   const oidcIssuer = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_OIDC_ISSUER")))
   const oidcAudience = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_OIDC_AUDIENCE")))
+  const oidcSecret = Option.getOrNull(yield* optional("TIDEGATE_OIDC_CLIENT_SECRET"))
 
   if ((oidcIssuer === null) !== (oidcAudience === null)) {
     return yield* new SettingsError({ message: "TIDEGATE_OIDC_ISSUER and TIDEGATE_OIDC_AUDIENCE need each other" })
   }
   if (oidcIssuer !== null && !/^https?:$/.test(URL.parse(oidcIssuer)?.protocol ?? "")) {
     return yield* new SettingsError({ message: "TIDEGATE_OIDC_ISSUER must be an http or https URL" })
+  }
+  if (oidcSecret !== null && oidcIssuer === null) {
+    return yield* new SettingsError({ message: "TIDEGATE_OIDC_CLIENT_SECRET needs TIDEGATE_OIDC_ISSUER" })
   }
   if (apiKey !== null && Redacted.value(apiKey).length < 12) {
     return yield* new SettingsError({ message: "TIDEGATE_API_KEY must have at least 12 characters" })
@@ -349,7 +353,8 @@ export const settings = Effect.gen(function* () {
       demoHosts: new Set(["127.0.0.1", "localhost", "[::1]", URL.parse(shownUrl)?.hostname ?? "localhost"]),
       siteAdmins: new Set(listed(foldAddress(siteAdmins))),
       foundsTeams: newUsers === "team",
-      issuer: oidcIssuer === null || oidcAudience === null ? null : { issuer: oidcIssuer, audience: oidcAudience }
+      issuer: oidcIssuer === null || oidcAudience === null ? null : { issuer: oidcIssuer, audience: oidcAudience },
+      clientSecret: oidcSecret
     },
     senderDomains,
     mail,

@@ -104,6 +104,18 @@ describe("Gateway settings", () => {
     })
   )
 
+  it.effect("Setting TIDEGATE_OIDC_CLIENT_SECRET needs an issuer", () =>
+    Effect.gen(function* () {
+      const issuer = { TIDEGATE_OIDC_ISSUER: "https://id.example.com", TIDEGATE_OIDC_AUDIENCE: "dashboard" }
+      expect((yield* read(issuer)).signIn.clientSecret).toBeNull()
+      const { signIn } = yield* read({ ...issuer, TIDEGATE_OIDC_CLIENT_SECRET: "a-secret" })
+      expect(Redacted.value(signIn.clientSecret!)).toBe("a-secret")
+      const said = yield* refusal({ TIDEGATE_OIDC_CLIENT_SECRET: "a-secret" })
+      expect(said).toContain("needs TIDEGATE_OIDC_ISSUER")
+      expect(said).not.toContain("a-secret")
+    })
+  )
+
   it.effect("Settings SMTP_URL and SMTP_FROM name a mail server and a sender, and need each other", () =>
     Effect.gen(function* () {
       expect((yield* read({})).mail).toBeNull()

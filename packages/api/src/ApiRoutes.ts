@@ -56,6 +56,7 @@ import { Watches } from "./streams/Watches.ts"
 import { SignInSettings } from "./SignInSettings.ts"
 import * as CallTelemetry from "./CallTelemetry.ts"
 import * as DashboardPage from "./dashboard/DashboardPage.ts"
+import * as ProviderSignIn from "./dashboard/ProviderSignIn.ts"
 import * as DecisionPage from "./DecisionPage.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as GuidePages from "./GuidePages.ts"
@@ -93,6 +94,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
   DocsPage.layer,
   DecisionPage.layer,
   DashboardPage.layer,
+  ProviderSignIn.layer,
   GuidePages.layer,
   Layer.provide(UnmatchedRoutes.layer, CallTelemetry.layer)
 ).pipe(

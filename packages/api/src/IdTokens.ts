@@ -12,6 +12,17 @@ export interface Issuer {
   readonly audience: string
 }
 
+/** How people sign in at the issuer, as it says itself. */
+export interface SignInServer {
+  readonly issuer: string
+  readonly authorization_endpoint: string
+  readonly token_endpoint: string
+  /** Whether it takes a client's secret in the body only. By default it is a header (OpenID Connect Discovery, 3). */
+  readonly takesSecretInBody: boolean
+  /** Whether it says in each answer who it is (RFC 9207). */
+  readonly authorization_response_iss_parameter_supported: boolean
+}
+
 /** Longer than any real ID token; a longer token is refused unread. */
 const longestToken = 16_384
 /** Limits of an issuer's answer: bytes, milliseconds, keys. */
@@ -75,24 +86,37 @@ const identityOf = (issuer: string, claims: JWTPayload): Identity | null => {
 
 type Keys = ReturnType<typeof createLocalJWKSet>
 
+/** What was read of the issuer. */
+interface Loaded {
+  readonly keys: Keys
+  /** Null: nobody can sign in there through a browser. */
+  readonly server: SignInServer | null
+}
+
 /** Verifies ID tokens of the configured issuer. */
 export class IdTokens extends Context.Service<
   IdTokens,
   {
     /** Null: none is configured. */
     readonly verify: ((token: string, nonce: string | null) => Effect.Effect<Identity, GatewayError>) | null
+    /** Null: none is configured. */
+    readonly server: Effect.Effect<SignInServer, GatewayError> | null
   }
 >()("@tidegate/api/IdTokens") {
   static readonly layer = (configured: Issuer | null): Layer.Layer<IdTokens, never, Egress> =>
     Layer.effect(
       IdTokens,
       Effect.map(Egress, (egress) =>
-        IdTokens.of({ verify: configured === null ? null : makeVerify(configured, egress) })
+        IdTokens.of(configured === null ? { verify: null, server: null } : make(configured, egress))
       )
     )
 }
 
-const makeVerify = ({ audience, issuer }: Issuer, { deliver }: Egress["Service"]) => {
+/** Whether an issuer supports only the secret in the body. */
+const secretInBody = (methods: unknown): boolean =>
+  Array.isArray(methods) && !methods.includes("client_secret_basic") && methods.includes("client_secret_post")
+
+const make = ({ audience, issuer }: Issuer, { deliver }: Egress["Service"]) => {
   /** Fetches a JSON object from the issuer, within limits. */
   const get = Effect.fnUntraced(function* (url: string) {
     const answer = yield* Effect.promise((signal) =>
@@ -113,42 +137,58 @@ const makeVerify = ({ audience, issuer }: Issuer, { deliver }: Egress["Service"]
     return value as { readonly [member: string]: unknown }
   })
 
+  /** An unencrypted connection is not trusted, unless the issuer itself uses one. */
+  const isTrusted = (url: unknown): url is string =>
+    typeof url === "string" &&
+    /^https?:$/.test(URL.parse(url)?.protocol ?? "") &&
+    (url.startsWith("https:") || issuer.startsWith("http:"))
+
+  const serverOf = (about: { readonly [member: string]: unknown }): SignInServer | null => {
+    const { authorization_endpoint, token_endpoint } = about
+    if (!isTrusted(authorization_endpoint) || !isTrusted(token_endpoint)) return null
+    return {
+      issuer,
+      authorization_endpoint,
+      token_endpoint,
+      takesSecretInBody: secretInBody(about["token_endpoint_auth_methods_supported"]),
+      authorization_response_iss_parameter_supported: about["authorization_response_iss_parameter_supported"] === true
+    }
+  }
+
   const load = Effect.gen(function* () {
     const about = yield* get(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`)
     if (about["issuer"] !== issuer || typeof about["jwks_uri"] !== "string") {
       return yield* unreachable("is not the issuer that is configured")
     }
-    // Keys over an unencrypted connection are not trusted, unless the issuer itself uses one.
-    if (URL.parse(about["jwks_uri"])?.protocol !== "https:" && !issuer.startsWith("http:")) {
-      return yield* unreachable("has its keys where anybody could change them")
-    }
+    if (!isTrusted(about["jwks_uri"])) return yield* unreachable("has its keys where anybody could change them")
     const { keys } = yield* get(about["jwks_uri"])
     if (!Array.isArray(keys) || keys.length > maxKeys) return yield* unreachable("has no set of keys")
-    return yield* Effect.try({
+    const set = yield* Effect.try({
       try: () => createLocalJWKSet({ keys }),
       catch: () => unreachable("has no set of keys")
     })
+    return { keys: set, server: serverOf(about) }
   })
 
-  let known: { readonly keys: Keys; readonly at: number } | null = null
+  let known: (Loaded & { readonly at: number }) | null = null
   let triedAt = Number.NEGATIVE_INFINITY
   const one = Semaphore.makeUnsafe(1)
 
-  /** The issuer's keys, fetched again when they are older than that. Concurrent callers wait for the same fetch. */
-  const keysSince = (since: number): Effect.Effect<Keys, GatewayError> =>
+  /** What the issuer says of itself, fetched again when it is older than that. Concurrent callers wait for the same fetch. */
+  const loadedSince = (since: number): Effect.Effect<Loaded, GatewayError> =>
     one.withPermits(1)(
       Effect.gen(function* () {
-        if (known !== null && known.at >= since) return known.keys
+        if (known !== null && known.at >= since) return known
         const now = yield* Clock.currentTimeMillis
         if (now - triedAt < cooldownMs) {
-          return known !== null && known.at >= now - freshMs ? known.keys : yield* unreachable("could not be reached")
+          return known !== null && known.at >= now - freshMs ? known : yield* unreachable("could not be reached")
         }
         triedAt = now
         // It continues when its caller hangs up: it was the only try of the next half minute, for all callers.
         return yield* Effect.uninterruptible(
-          Effect.map(load, (keys) => {
-            known = { keys, at: now }
-            return keys
+          Effect.map(load, (loaded) => {
+            known = { ...loaded, at: now }
+            return known
           })
         )
       })
@@ -168,15 +208,18 @@ const makeVerify = ({ audience, issuer }: Issuer, { deliver }: Egress["Service"]
       catch: (error) => error
     })
 
-  return Effect.fnUntraced(function* (token: string, nonce: string | null): Effect.fn.Return<Identity, GatewayError> {
+  const verify = Effect.fnUntraced(function* (
+    token: string,
+    nonce: string | null
+  ): Effect.fn.Return<Identity, GatewayError> {
     if (token.length > longestToken) return yield* refused("is too long")
     const now = yield* Clock.currentTimeMillis
-    const keys = yield* keysSince(now - freshMs)
+    const { keys } = yield* loadedSince(now - freshMs)
     const { payload } = yield* verifyWith(keys, token, now).pipe(
       // The issuer may have rotated its keys since.
       Effect.catchIf(
         (error) => error instanceof errors.JWKSNoMatchingKey,
-        () => Effect.flatMap(keysSince(now), (newer) => verifyWith(newer, token, now))
+        () => Effect.flatMap(loadedSince(now), (newer) => verifyWith(newer.keys, token, now))
       ),
       Effect.mapError((error) => (error instanceof GatewayError ? error : refusalOf(error)))
     )
@@ -189,4 +232,11 @@ const makeVerify = ({ audience, issuer }: Issuer, { deliver }: Egress["Service"]
     const identity = identityOf(issuer, payload)
     return identity ?? (yield* refused("has a wrong or missing claim: sub"))
   })
+
+  const server = Effect.gen(function* () {
+    const loaded = yield* loadedSince((yield* Clock.currentTimeMillis) - freshMs)
+    return loaded.server ?? (yield* unreachable("does not say where people sign in"))
+  })
+
+  return { verify, server }
 }

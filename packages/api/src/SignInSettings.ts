@@ -1,4 +1,4 @@
-import { Context } from "effect"
+import { Context, type Redacted } from "effect"
 import { foldAddress } from "@tidegate/model/EmailAddress"
 import type { Issuer } from "./IdTokens.ts"
 
@@ -16,6 +16,8 @@ export interface SignIn {
   readonly foundsTeams: boolean
   /** The accepted issuer of ID tokens; null: none. */
   readonly issuer: Issuer | null
+  /** The secret with which the dashboard gets ID tokens from the issuer; null: it does not offer that. */
+  readonly clientSecret: Redacted.Redacted | null
 }
 
 export const SignInSettings = Context.Reference<SignIn>("@tidegate/api/SignInSettings", {
@@ -24,7 +26,8 @@ export const SignInSettings = Context.Reference<SignIn>("@tidegate/api/SignInSet
     demoHosts: new Set(["127.0.0.1", "localhost", "[::1]"]),
     siteAdmins: new Set<string>(),
     foundsTeams: false,
-    issuer: null
+    issuer: null,
+    clientSecret: null
   })
 })
 

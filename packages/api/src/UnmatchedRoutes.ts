@@ -11,7 +11,8 @@ import { Api } from "./contract/Api.ts"
 import { AnyOrigin } from "./contract/Authorization.ts"
 import { refusedCondition, tagRead } from "./Conditional.ts"
 import { CorsOrigins, crossOrigin, type Openness } from "./CrossOrigin.ts"
-import { BrowserSessionKey, cookieCredential } from "./dashboard/BrowserSession.ts"
+import { cookieCredential } from "./dashboard/BrowserSession.ts"
+import { BrowserSessionKey } from "./dashboard/SealedCookies.ts"
 import { fieldFaults } from "./FieldFaults.ts"
 import { judgeNoBody } from "./handlers/JsonBody.ts"
 import { Handling, handlingOf, judgeQuery } from "./strict/Handling.ts"
@@ -33,8 +34,13 @@ const knownPaths: ReadonlyArray<KnownPath> = [
     })),
   { pattern: /^\/(?:openapi\.json|docs(?:\/scalar-\w+\.js)?)?\/?$/i, methods: ["GET"], anyOrigin: false },
   { pattern: /^\/decisions\/(?:approve|reject)\/?$/i, methods: ["GET", "POST"], anyOrigin: false },
-  { pattern: /^\/dashboard\/session\/?$/i, methods: ["POST", "DELETE"], anyOrigin: false },
-  { pattern: /^\/dashboard(?:\/(?!session\/?$).*)?$/i, methods: ["GET"], anyOrigin: false }
+  { pattern: /^\/dashboard\/session\/?$/i, methods: ["GET", "POST", "DELETE"], anyOrigin: false },
+  { pattern: /^\/dashboard\/sign-in\/(?:begin|finish)\/?$/i, methods: ["POST"], anyOrigin: false },
+  {
+    pattern: /^\/dashboard(?:\/(?!(?:session|sign-in\/(?:begin|finish))\/?$).*)?$/i,
+    methods: ["GET"],
+    anyOrigin: false
+  }
 ]
 
 /** The value of `Allow` for a path; null when there is no such path. */

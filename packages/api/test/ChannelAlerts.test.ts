@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { call, layer as server, teams } from "./ControlServer.ts"
+import { somebody } from "./SignedIn.ts"
 
 const settings = "/sources/channel-settings"
 const url = "https://chat.example.com/hooks/a-secret-of-the-chat"
@@ -151,12 +152,44 @@ layer(server, { excludeTestServices: true })("Alerts of channels", (it) => {
         occurrences: 2,
         first_seen_at: "2026-01-01T00:00:00.002Z",
         last_seen_at: "2026-01-01T00:00:00.002Z",
+        acknowledged_at: null,
+        acknowledged_by: null,
         resolved_at: null
       })
       expect((yield* call("GET", "/sources/channel-alerts?status=open")).status).toBe(400)
       expect(
         yield* Effect.map(call("GET", "/sources/channel-alerts", { key: teams.b.key }), ({ body }) => body.models)
       ).toEqual([])
+    })
+  )
+
+  it.effect("An alert is acknowledged once, by its own team, and not after it is resolved", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const source = (yield* call("POST", "/sources", { body: { name: "acknowledged" } })).body.id as string
+      const raise = Effect.fnUntraced(function* (code: string, status: string) {
+        const id = newId(prefixes.channelAlert, Date.now())
+        yield* sql`
+          insert into channel_alerts (id, team_id, source_id, code, status, message, occurrences, first_seen_at, last_seen_at, notify_at)
+          values (${id}, ${teams.a.id}, ${source}, ${code}, ${status}, 'it failed', 1, now(), now(), now())`
+        return { id, path: `/sources/channel-alerts/${id}/acknowledge` }
+      })
+      const open = yield* raise("channel_stop_failed", "active")
+      expect(codeOf(yield* call("POST", open.path, { key: teams.b.key }))).toEqual([404, "NOT_FOUND"])
+      const { token, user } = yield* somebody
+      const answer = yield* call("POST", open.path, { key: token })
+      expect(answer.body).toMatchObject({
+        id: open.id,
+        source_name: "acknowledged",
+        status: "active",
+        acknowledged_at: expect.any(String),
+        acknowledged_by: user
+      })
+      expect(yield* sql`select notify_at from channel_alerts where id = ${open.id}`).toEqual([{ notify_at: null }])
+      // The first one who said so stays.
+      expect((yield* call("POST", open.path)).body).toEqual(answer.body)
+      const over = yield* raise("channel_renewal_failed", "resolved")
+      expect((yield* call("POST", over.path)).body).toMatchObject({ status: "resolved", acknowledged_at: null })
     })
   )
 })

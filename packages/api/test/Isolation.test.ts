@@ -86,6 +86,8 @@ const world = Layer.effectDiscard(
     yield* sql`insert into issues (id, team_id, destination_id, error_code, status, count, event_ids, first_seen_at, last_seen_at,
         opened_at, expires_at)
       values (${foreign("iss")}, ${other}, ${foreign("des")}, 'far0000', 'open', 1, '{}', now(), now(), now(), now() + interval '1 day')`
+    yield* sql`insert into channel_alerts (id, team_id, source_id, code, status, message, occurrences, first_seen_at, last_seen_at)
+      values (${foreign("cal")}, ${other}, ${foreign("src")}, 'channel_stop_failed', 'active', 'far0000', 1, now(), now())`
     yield* sql`insert into channel_metrics values (${other}, ${foreign("src")}, current_date, 'far0000', 1, now() + interval '1 day')`
     yield* sql`insert into source_runs (id, team_id, source_id, status, reason, error_code, scheduled_at, expires_at)
       values (${newId("trun_", old.now)}, ${other}, ${foreign("src")}, 'failed', 'schedule', 'far0000', now(), now() + interval '1 day')`
@@ -148,7 +150,23 @@ const world = Layer.effectDiscard(
 /** The ids of the other team's things, by their prefix. Of what is not there, one that nobody has. */
 const foreign = (prefix: string): string => {
   const { action, connection, destination, filter, source, transformation } = resourcesOf(other)
-  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch", "wfl", "wfr", "usr", "pac", "iss"]
+  const records = [
+    "req",
+    "evt",
+    "att",
+    "ign",
+    "edt",
+    "txe",
+    "prx",
+    "fix",
+    "bch",
+    "wfl",
+    "wfr",
+    "usr",
+    "pac",
+    "iss",
+    "cal"
+  ]
   const resources: Readonly<Record<string, string>> = {
     src: source,
     des: destination,
@@ -411,7 +429,8 @@ layer(world, { excludeTestServices: true })("Isolation of every route", (it) => 
         bch: "bulk_operations",
         shr: "request_shares",
         pak: "project_api_keys",
-        iss: "issues"
+        iss: "issues",
+        cal: "channel_alerts"
       }
       const ids = new Set(routes.flatMap(({ path }) => idsIn({ path, body: null })))
       const named = routes.filter(({ path }) => idsIn({ path, body: null }).length > 0)

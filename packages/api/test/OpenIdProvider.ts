@@ -7,6 +7,8 @@ import { Browser } from "../../../test/support/Browser.ts"
 /** A real provider of OpenID Connect on a port of its own, whose users are whoever they say they are. */
 
 export const audience = "tidegate-test"
+/** The client that a gateway's dashboard is. */
+export const dashboard = { id: "tidegate-dashboard", secret: "a secret of the test & +:%" }
 const redirect = "https://client.example/callback"
 
 type Claims = Readonly<Record<string, unknown>>
@@ -19,6 +21,7 @@ export class OpenIdProvider {
   #key: { readonly jwk: JWK; readonly sign: CryptoKey } | null = null
   readonly #server: Server
   readonly #people: Record<string, Claims>
+  #dashboards: ReadonlyArray<object> = []
 
   private constructor(server: Server, port: number, people: Record<string, Claims>) {
     this.#server = server
@@ -49,8 +52,27 @@ export class OpenIdProvider {
     const { privateKey } = await generateKeyPair("RS256", { extractable: true })
     const jwk = { ...(await exportJWK(privateKey)), kid: randomBytes(4).toString("hex"), alg: "RS256", use: "sig" }
     this.#key = { jwk, sign: privateKey }
+    this.#configure()
+  }
+
+  /** From now on it is itself, and knows a dashboard, to which it sends people back. */
+  register(callback: string): void {
+    const { id, secret } = dashboard
+    this.#dashboards = [
+      {
+        client_id: id,
+        client_secret: secret,
+        redirect_uris: [callback],
+        response_types: ["code"],
+        grant_types: ["authorization_code"]
+      }
+    ]
+    this.#configure()
+  }
+
+  #configure(): void {
     const provider = new Provider(this.issuer, {
-      jwks: { keys: [jwk] },
+      jwks: { keys: [this.#key!.jwk] },
       clients: [
         {
           client_id: audience,
@@ -58,7 +80,8 @@ export class OpenIdProvider {
           response_types: ["code"],
           grant_types: ["authorization_code"],
           token_endpoint_auth_method: "none"
-        }
+        },
+        ...this.#dashboards
       ],
       cookies: { keys: ["a key of the test"] },
       conformIdTokenClaims: false,

@@ -19,7 +19,8 @@ const settings = Layer.mergeAll(
     demoHosts: new Set(["127.0.0.1"]),
     siteAdmins: new Set([admin]),
     foundsTeams: false,
-    issuer: null
+    issuer: null,
+    clientSecret: null
   })
 )
 

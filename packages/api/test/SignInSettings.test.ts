@@ -6,7 +6,8 @@ const settings: SignIn = {
   demoHosts: new Set(),
   siteAdmins: new Set(["kate@example.com"]),
   foundsTeams: false,
-  issuer: null
+  issuer: null,
+  clientSecret: null
 }
 
 it("Site admin is recognized by the verified email address, in any case and without look-alike letters", () => {

@@ -9,6 +9,7 @@ import { SMTPServer } from "smtp-server"
 import { Egress } from "@tidegate/egress/Egress"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { claimMessages } from "@tidegate/storage/channels/AlertDelivery"
+import { acknowledgeAlert } from "@tidegate/storage/channels/Alerts"
 import { sealedColumn } from "../../storage/src/secrets/SealedColumn.ts"
 import { Secrets } from "../../storage/src/secrets/Secrets.ts"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
@@ -217,6 +218,28 @@ layer(world, { excludeTestServices: true, timeout: 60_000 })("Delivery of alerts
       )
     )
   let days = 0
+
+  test("An acknowledged alert has no reminders, its end is told, and the next alert of its kind is sent", () =>
+    Effect.gen(function* () {
+      const team = yield* newTeam()
+      const { id, source } = yield* raise(team)
+      yield* deliver
+      yield* acknowledgeAlert({ team_id: team, id, by: null })
+      // Without it, several reminders are due by then.
+      yield* TestClock.adjust("20 hours")
+      yield* deliver
+      expect(toldOf(yield* rowsOf(team))).toEqual(["email opened sent", "chat opened sent"])
+      yield* resolve(id)
+      yield* deliver
+      expect(toldOf(yield* rowsOf(team)).slice(2)).toEqual(["email resolved sent", "chat resolved sent"])
+      yield* TestClock.adjust("1 hour")
+      yield* raise(team, "channel_renewal_failed", source)
+      yield* deliver
+      expect(toldOf(yield* rowsOf(team)).slice(4)).toEqual(["email opened sent", "chat opened sent"])
+      yield* TestClock.adjust("1 hour")
+      yield* deliver
+      expect(toldOf(yield* rowsOf(team)).slice(6)).toEqual(["email reminder sent", "chat reminder sent"])
+    }))
 
   test("An alert is sent to the mail server and to the chat, and once more when it is resolved", () =>
     Effect.gen(function* () {

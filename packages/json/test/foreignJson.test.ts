@@ -70,7 +70,7 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     "settings that the control API took, as we are about to store them"
   ],
   [/^packages\/actions\/src\/Provider\.ts$/, ["JSON.parse"], "schemas of our own declarations"],
-  [/^packages\/api\/src\/dashboard\/BrowserSession\.ts$/, ["JSON.parse"], "a cookie as we have encrypted it"],
+  [/^packages\/api\/src\/dashboard\/SealedCookies\.ts$/, ["JSON.parse"], "a cookie as we have encrypted it"],
   [/^apps\/dashboard\/src\//, ["JSON", "JSON.parse", "json"], "in the browsers of its users, not in the gateway"],
   [/^packages\/api\/src\/PublishedDocument\.ts$/, ["JSON.parse"], "a file of this project"],
   [

@@ -19,6 +19,12 @@ export const ChannelAlert = Schema.Struct({
   occurrences: Schema.Int,
   first_seen_at: Timestamp,
   last_seen_at: Timestamp,
+  acknowledged_at: Schema.NullOr(Timestamp).annotate({
+    description: "When somebody said that they deal with it. Null: nobody has"
+  }),
+  acknowledged_by: Schema.NullOr(Schema.String).annotate({
+    description: "The user who did. Null: nobody, or an API key"
+  }),
   resolved_at: Schema.NullOr(Timestamp)
 }).annotate({ identifier: "ChannelAlert" })
 

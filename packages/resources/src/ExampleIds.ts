@@ -31,6 +31,7 @@ export const ids = {
   stepRetry: "wro_01kak27b05x4j0t3s8r6p5n7vw",
   itemSource: "src_01kak1v8m0d4y0g3f8e6c5b7hj",
   channelSubscription: "chn_01kak1v8m1d4y0g3f8e6c5b7hj",
+  channelAlert: "cal_01jgfjjz00abcdefghjkmnpqrs",
   channelEvent: "cev_01kak1v8m2d4y0g3f8e6c5b7hj",
   sourceRun: "trun_01kak1v8m3d4y0g3f8e6c5b7hj",
   issue: "iss_01kak28c16s5k1v4t9s7q6p8wx",

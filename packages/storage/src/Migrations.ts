@@ -56,6 +56,7 @@ import workflowJoins from "./migrations/0053_workflow_joins.ts"
 import workflowChildren from "./migrations/0054_workflow_children.ts"
 import failureRuns from "./migrations/0055_failure_runs.ts"
 import teamDeletions from "./migrations/0056_team_deletions.ts"
+import acknowledgedAlerts from "./migrations/0057_acknowledged_alerts.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -115,7 +116,8 @@ const record = {
   "0053_workflow_joins": workflowJoins,
   "0054_workflow_children": workflowChildren,
   "0055_failure_runs": failureRuns,
-  "0056_team_deletions": teamDeletions
+  "0056_team_deletions": teamDeletions,
+  "0057_acknowledged_alerts": acknowledgedAlerts
 }
 const migrations = Migrator.fromRecord(record)
 

@@ -174,6 +174,15 @@ export const it = gatewayIt
       )
       return { ...present, iss: id }
     }
+    if (path.startsWith("/sources/channel-alerts/{id}")) {
+      const [{ id }] = await gateway.sql(
+        `insert into channel_alerts (id, team_id, source_id, code, status, message, occurrences, first_seen_at, last_seen_at, expires_at)
+          select $1, team_id, id, 'channel_stop_failed', 'active', '', 1, now(), now(), now() from sources where id = $2
+          on conflict (source_id, code) where status = 'active' do update set acknowledged_at = null returning id`,
+        [newId(prefixes.channelAlert, Date.now()), present["src"]]
+      )
+      return { ...present, cal: id }
+    }
     if (path === "/provider-accounts/{id}") {
       const id = newId(prefixes.providerAccount, Date.now())
       await gateway.sql(

@@ -10,11 +10,17 @@ const chat = api("The chat's URL is stored encrypted, never returned, and needed
 const refused = api("Invalid settings are refused, and name every member that is wrong")
 const listed = api("Alerts are listed with their sources, active ones by default")
 
+const acknowledged = api("An alert is acknowledged once, by its own team, and not after it is resolved")
+
 export const channelAlerts: Section = {
   title: "Alerts of channels",
-  endpoints: [row("GET /sources/channel-alerts", listed), row("GET,PATCH,PUT /sources/channel-settings", changed)],
+  endpoints: [
+    row("GET /sources/channel-alerts", listed),
+    row("POST /sources/channel-alerts/{id}/acknowledge", acknowledged),
+    row("GET,PATCH,PUT /sources/channel-settings", changed)
+  ],
   fields: {
-    ChannelAlert: [of("*", listed)],
+    ChannelAlert: [of("acknowledged_at acknowledged_by", acknowledged), of("*", listed)],
     ChannelSettings: [
       of("chat_configured chat_enabled", chat),
       of(
@@ -33,6 +39,10 @@ export const channelAlerts: Section = {
     row(
       "a message is opened, a reminder or resolved; queued, sent, failed or suppressed",
       decision("Messages are decided for a $when")
+    ),
+    row(
+      "acknowledged: no reminder until it is resolved",
+      delivery("An acknowledged alert has no reminders, its end is told, and the next alert of its kind is sent")
     ),
     row(
       "resolved once",

@@ -10,21 +10,29 @@ import { wordsOf } from "../parts/Status.tsx"
 import { Read } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useRefresh, useRole, useSession } from "../session.ts"
+import { OpenAlerts } from "./OpenAlerts.tsx"
 
 type Alert = Row<"ChannelAlert">
 
 const columns: ReadonlyArray<Column<Alert>> = [
   {
     title: "Status",
-    width: "90px",
-    cell: ({ status }) =>
-      status === "active" ? <span className="badge bad">Open</span> : <span className="badge good">Resolved</span>
+    width: "110px",
+    cell: ({ acknowledged_at, status }) =>
+      status === "resolved" ? (
+        <span className="badge good">Resolved</span>
+      ) : acknowledged_at === null ? (
+        <span className="badge bad">Open</span>
+      ) : (
+        <span className="badge wait">Acknowledged</span>
+      )
   },
   { title: "Source", width: "1fr", cell: ({ source_name }) => <bdi>{source_name}</bdi> },
   { title: "What", width: "1fr", cell: ({ code }) => wordsOf(code.replace(/^channel_/, "")) },
   { title: "Message", width: "2fr", cell: ({ message }) => <bdi>{message}</bdi> },
   { title: "Times", width: "50px", cell: ({ occurrences }) => occurrences.toLocaleString() },
   { title: "Since", width: "100px", cell: ({ first_seen_at }) => <Time at={first_seen_at} /> },
+  { title: "Acknowledged", width: "110px", cell: ({ acknowledged_at }) => <Time at={acknowledged_at} /> },
   { title: "Resolved", width: "100px", cell: ({ resolved_at }) => <Time at={resolved_at} /> }
 ]
 
@@ -91,6 +99,7 @@ export const Alerts = () => {
           />
         </div>
       </header>
+      <OpenAlerts />
       <List
         label="Alerts"
         keys={["alerts", team, query]}

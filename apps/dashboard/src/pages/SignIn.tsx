@@ -1,20 +1,23 @@
-import { useQueryClient } from "@tanstack/react-query"
+import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, useState } from "react"
-import { beginDemo, beginSession, messageOf } from "../gateway.ts"
+import { beginAtProvider, beginDemo, beginSession, hasProvider, messageOf } from "../gateway.ts"
 
-/** Signing in with an API key, or as the demo user where the operator allows it. */
-export const SignIn = () => {
+/** Signing in with an API key, or with the identity provider or as the demo user where the operator allows it. */
+export const SignIn = ({ failure }: { readonly failure: string | null }) => {
   const queries = useQueryClient()
-  const [error, setError] = useState<string | null>(null)
+  const provider = useQuery({ queryKey: ["identity provider"], queryFn: hasProvider, staleTime: Infinity })
+  const [error, setError] = useState(failure)
   const [isBusy, setBusy] = useState(false)
   const attempt = async (begin: () => Promise<void>) => {
     setBusy(true)
     setError(null)
     try {
       await begin()
+      // The browser is on its way to the identity provider.
+      if (begin === beginAtProvider) return
       await queries.resetQueries({ queryKey: ["me"] })
-    } catch (failure) {
-      setError(messageOf(failure))
+    } catch (refusal) {
+      setError(messageOf(refusal))
     }
     setBusy(false)
   }
@@ -26,6 +29,11 @@ export const SignIn = () => {
   return (
     <main className="signin">
       <h1>Tidegate</h1>
+      {provider.data === true ? (
+        <button type="button" className="primary" disabled={isBusy} onClick={() => void attempt(beginAtProvider)}>
+          Sign in with your organization
+        </button>
+      ) : null}
       <form onSubmit={submit}>
         <label htmlFor="key">API key</label>
         <input id="key" name="key" type="password" autoComplete="current-password" required />

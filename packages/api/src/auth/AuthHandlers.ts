@@ -1,21 +1,19 @@
-import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { fail, invalid } from "@tidegate/model/GatewayError"
 import type { Caller, NewSession, Session, SignedIn } from "@tidegate/model/Session"
 import type { Database } from "@tidegate/storage/Database"
-import { demoUser, rename, signIn, signInDemo, signOut } from "@tidegate/storage/teams/People"
+import { demoUser, rename, signInDemo, signOut } from "@tidegate/storage/teams/People"
 import { Credentials, isRefusal } from "../Credentials.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
+import { admit, newToken } from "./Admission.ts"
 import { login, profile } from "./AuthApi.ts"
 import { IdTokens } from "../IdTokens.ts"
-import { isSiteAdmin, SignInSettings } from "../SignInSettings.ts"
+import { SignInSettings } from "../SignInSettings.ts"
 import { read, type WithBody } from "../handlers/Calls.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
-
-const newToken = (): string => `ses_${randomBytes(32).toString("hex")}`
 
 const ends = ({ expiresAt }: SignedIn) => ({ expires_at: expiresAt.toISOString() })
 
@@ -81,13 +79,8 @@ export const layer = HttpApiBuilder.group(
       const idToken = given.id_token ?? given.credential
       if (idToken === undefined) return yield* invalid([{ path: "id_token", message: "is required" }])
       const who = yield* verify(idToken, given.nonce ?? null)
-      const token = newToken()
-      const admission = {
-        isSiteAdmin: isSiteAdmin(settings, { email: who.email, emailVerified: who.email_verified }),
-        team_id: given.team_id ?? null,
-        foundsTeam: settings.foundsTeams
-      }
-      return begun(token, yield* read(Effect.provideContext(signIn(who, token, admission), database)))
+      const { signedIn, token } = yield* Effect.provideContext(admit(settings, who, given.team_id ?? null), database)
+      return begun(token, signedIn)
     })
 
     return handlers

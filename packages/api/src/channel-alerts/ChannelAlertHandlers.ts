@@ -1,12 +1,13 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { alertSettings, changeAlertSettings } from "@tidegate/storage/channels/AlertSettings"
+import { acknowledgeAlert } from "@tidegate/storage/channels/Alerts"
 import { listAlerts } from "@tidegate/storage/reads/AlertReads"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import * as Lists from "../contract/Lists.ts"
-import { carriedThrough, reader, type Stores, type WithBody } from "../handlers/Calls.ts"
+import { asked, carriedThrough, reader, type Stores, type WithBody } from "../handlers/Calls.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
 import { pageOf } from "../handlers/ListInput.ts"
 import { settingsPatch } from "./ChannelAlertsApi.ts"
@@ -37,6 +38,9 @@ export const layer = HttpApiBuilder.group(
           const { status = "active" } = query
           return yield* reading(listAlerts(team, status, yield* pageOf(Lists.channelAlerts, query, { team, status })))
         })
+      )
+      .handle("acknowledge", ({ params }) =>
+        Effect.flatMap(asked, (of) => reading(acknowledgeAlert({ ...of, id: params.id })))
       )
       .handle("settings", () => Effect.flatMap(CurrentTeam, ({ id }) => reading(alertSettings(id))))
       .handleRaw("updateSettings", update)

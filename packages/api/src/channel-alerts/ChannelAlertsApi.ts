@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ChannelAlert, ChannelSettings } from "@tidegate/model/ChannelAlert"
 import * as Characters from "@tidegate/model/Characters"
-import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
+import { administering, editing, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { at, ids } from "@tidegate/resources/ExampleIds"
 import { bodyOf } from "@tidegate/resources/Resource"
 import { Authorization } from "../contract/Authorization.ts"
@@ -72,7 +72,7 @@ const settings = {
 } as const
 
 const alert = {
-  id: "cal_01jgfjjz00abcdefghjkmnpqrs",
+  id: ids.channelAlert,
   source_id: ids.source,
   source_name: "Team calendar",
   provider_key: "google_calendar",
@@ -83,6 +83,8 @@ const alert = {
   occurrences: 3,
   first_seen_at: at,
   last_seen_at: at,
+  acknowledged_at: null,
+  acknowledged_by: null,
   resolved_at: null
 } as const
 
@@ -118,6 +120,21 @@ export class ChannelAlertsApi extends HttpApiGroup.make("channelAlerts")
           "Returns alerts in pages by cursor, those that were seen last first. Resolved alerts are kept for 90 days.",
         answer: Lists.channelAlerts.example(alert),
         errors: ["INVALID_CURSOR"]
+      })
+    ),
+    HttpApiEndpoint.post("acknowledge", "/sources/channel-alerts/:id/acknowledge", {
+      params: Parameters.pathOf("alert", ids.channelAlert),
+      query: Parameters.onlyTeam,
+      success: ChannelAlert
+    }).annotateMerge(
+      operation({
+        id: "acknowledgeChannelAlert",
+        permission: notByProjectKeys(editing),
+        summary: "Acknowledge an alert of a channel",
+        description:
+          "Says that somebody deals with it: no reminders are sent until it is resolved. A resolved alert, or a repetition, changes nothing.",
+        answer: { ...alert, acknowledged_at: at, acknowledged_by: ids.user },
+        errors: ["NOT_FOUND"]
       })
     ),
     HttpApiEndpoint.get("settings", path, { query: Parameters.onlyTeam, success: ChannelSettings }).annotateMerge(

@@ -2,13 +2,15 @@ import { randomBytes } from "node:crypto"
 import { readdir, readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { Clock, Effect, type Layer } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 import { fail } from "@tidegate/model/GatewayError"
 import { Ingress } from "@tidegate/model/Ingress"
 import { CodedBytes } from "../CodedBytes.ts"
 import { Credentials } from "../Credentials.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
-import { begun, BrowserSessionKey, ended, pageHeader } from "./BrowserSession.ts"
+import { begun, ended } from "./BrowserSession.ts"
+import { ofOwnPage } from "./OwnPage.ts"
+import { BrowserSessionKey } from "./SealedCookies.ts"
 
 /** The dashboard's files, which `apps/dashboard/build.mjs` makes before the gateway starts. */
 const folder = fileURLToPath(new URL("../../../../apps/dashboard/dist/", import.meta.url))
@@ -64,7 +66,7 @@ const notBuilt = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Ti
 
 /**
  * `GET /dashboard/`, the dashboard's page for each of its paths; `/dashboard/assets/`, its files; and `POST` and `DELETE
- * /dashboard/session`, which begin and end its session (a cookie). The page itself contains nothing about an installation: what it
+ * /dashboard/session`, which begin and end its session (a cookie; `ProviderSignIn` begins one without a key). The page itself contains nothing about an installation: what it
  * shows it reads from the API with the caller's credential.
  */
 export const layer: Layer.Layer<never, never, Credentials | HttpRouter.HttpRouter | Ingress> = HttpRouter.use(
@@ -95,11 +97,6 @@ export const layer: Layer.Layer<never, never, Credentials | HttpRouter.HttpRoute
         )
       })
     )
-
-    const ofOwnPage = ({ headers }: HttpServerRequest.HttpServerRequest): Effect.Effect<void> =>
-      headers[pageHeader] === undefined
-        ? Effect.die(fail("ROUTE_NOT_FOUND", `only the dashboard calls this, with the header ${pageHeader}`))
-        : Effect.void
 
     yield* router.add("POST", "/dashboard/session", (request) =>
       Effect.gen(function* () {

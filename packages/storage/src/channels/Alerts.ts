@@ -1,11 +1,14 @@
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { AlertCode } from "@tidegate/channels/machine/Facts"
 import { dayMs } from "@tidegate/channels/machine/Times"
+import type { ChannelAlert } from "@tidegate/model/ChannelAlert"
+import type { GatewayError } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { noteChannelFailure } from "../alarms/Occurrences.ts"
 import { channelEvent } from "./ChannelEvents.ts"
 import * as Columns from "../journal/Columns.ts"
+import { alertOf } from "../reads/AlertReads.ts"
 
 /** The time (ms) for which a resolved alert is kept. */
 const keptMs = 90 * dayMs
@@ -80,4 +83,24 @@ export const resolveAlerts = Effect.fnUntraced(function* (
       now
     )
   }
+})
+
+/**
+ * Records that somebody deals with an alert. No further message is decided until it is resolved. The first acknowledgement stays, and
+ * a resolved alert stays as it is. Returns the alert as it is stored.
+ */
+export const acknowledgeAlert = Effect.fnUntraced(function* ({
+  by,
+  id,
+  team_id
+}: {
+  readonly team_id: string
+  readonly id: string
+  readonly by: string | null
+}): Effect.fn.Return<ChannelAlert, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const at = new Date(yield* Clock.currentTimeMillis)
+  yield* sql`update channel_alerts set acknowledged_at = ${at}, acknowledged_by = ${by}, notify_at = null
+    where id = ${id} and team_id = ${team_id} and status = 'active' and acknowledged_at is null`
+  return yield* alertOf(team_id, id)
 })

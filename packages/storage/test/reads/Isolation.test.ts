@@ -163,6 +163,8 @@ const cases: Readonly<Record<string, Case>> = {
   "CapturedReads.newestRequests": (ids) =>
     CapturedReads.newestRequests([{ source: (ids ?? idsOf(mine)).source, team: mine }], old.now - 86_400_000, 100),
   "AlertReads.listAlerts": () => AlertReads.listAlerts(mine, "all", sub),
+  "AlertReads.alertOf": (ids) =>
+    AlertReads.alertOf(mine, `cal_${itemSourceOf(ids?.destination === resourcesOf(other).destination ? other : mine)}`),
   "IssueReads.listIssues": (ids) =>
     IssueReads.listIssues(mine, { statuses: [], destinations: some(ids?.destination) }, sub),
   "IssueReads.issueOf": (ids) =>

@@ -203,7 +203,8 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
         base_url: provider.api,
         scopes: expect.arrayContaining(["openid", "offline_access"]),
         lifecycle: { state: "active", reconnect_mode: "oauth2", can_revoke: true, can_reconnect: true },
-        usage: { sources: 0, actions: 0, lookups: 0, total: 0 }
+        usage: { sources: 0, actions: 0, workflows: 0, lookups: 0, total: 0 },
+        used_by: []
       })
       expect(Date.parse(account.token_expires_at)).toBeGreaterThan(Date.now())
       yield* sourceOf(account.id, 0)
@@ -477,6 +478,53 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
       expect((yield* options()).body.code).toBe("PROVIDER_ACCOUNT_NOT_CONNECTED")
       // The action keeps its account, which may be connected again.
       expect((yield* call("PATCH", `/actions/${made.body.id}`, { body: { name: "Open" } })).status).toBe(200)
+    })
+  )
+
+  it.effect("Workflows whose steps name an account count once each as its users, and a revocation names them", () =>
+    Effect.gen(function* () {
+      const { body: account } = yield* withKey({ provider_key: "git_host" })
+      const { body: unused } = yield* withKey({ provider_key: "git_host" })
+      const { body: source } = yield* call("POST", "/sources", { body: { name: "orders", type: "WEBHOOK" } })
+      const step = (id: string, provider_account_id: string) => ({
+        id,
+        kind: "action",
+        action: { provider_key: "git_host", action_key: "create_issue", version: "1.0.0", provider_account_id },
+        invocation_inputs: { repository: "acme/shop", title: "New" }
+      })
+      const graph = (...steps: ReadonlyArray<{ readonly id: string }>) => ({
+        steps,
+        edges: steps.map(({ id }) => ({ source_type: "trigger", target_step_id: id }))
+      })
+      const create = Effect.fnUntraced(function* (name: string, definition: object) {
+        const made = yield* call("POST", "/workflows", { body: { name, source_id: source.id, ...definition } })
+        expect(made.status, JSON.stringify(made.body)).toBe(200)
+        return made.body
+      })
+      const twice = yield* create("twice", graph(step("first", account.id), step("second", account.id)))
+      const drafted = yield* create("drafted", graph())
+      const deleted = yield* create("deleted", graph(step("first", account.id)))
+      const draft = yield* call("PUT", `/workflows/${drafted.id}/draft`, { body: graph(step("first", account.id)) })
+      expect(draft.status, JSON.stringify(draft.body)).toBe(200)
+      yield* call("DELETE", `/workflows/${deleted.id}`)
+      const used_by = [
+        { type: "workflow", id: drafted.id, name: "drafted" },
+        { type: "workflow", id: twice.id, name: "twice" }
+      ]
+      const shown = Effect.map(call("GET", `/provider-accounts/${account.id}`), ({ body }) => body)
+      expect(yield* shown).toMatchObject({ usage: { sources: 0, actions: 0, workflows: 2, total: 2 }, used_by })
+      const listed = (yield* call("GET", "/provider-accounts")).body.models
+      expect(listed.find(({ id }: { id: string }) => id === unused.id)).toMatchObject({
+        usage: { total: 0 },
+        used_by: []
+      })
+      const revoked = yield* call("DELETE", `/provider-accounts/${account.id}`)
+      expect(revoked.body.used_by).toEqual(used_by)
+      yield* call("DELETE", `/workflows/${drafted.id}`)
+      yield* call("PATCH", `/workflows/${twice.id}`, { body: { steps: [], edges: [] } })
+      expect(yield* shown).toMatchObject({ usage: { workflows: 0 }, used_by: [] })
+      // What a revocation has answered stays.
+      expect((yield* call("DELETE", `/provider-accounts/${account.id}`)).body).toEqual(revoked.body)
     })
   )
 

@@ -2,12 +2,38 @@ import type { Choice } from "@tidegate/model/ActionCatalog"
 import type { Json } from "@tidegate/model/Rule"
 import { pathOf } from "./AccountRequest.ts"
 
-/** Choices that a provider lists for the owner of an account: one page of each list. */
+/** Choices that a provider lists for the owner of an account, page by page. */
 
 export interface AccountChoices {
-  /** Behind the base URL of the account's API. */
-  readonly path: string
+  /** Of a page, behind the base URL of the account's API; null: the first page. The page may be what a caller made up. */
+  readonly path: (page: string | null) => string
   readonly read: (answer: Json) => ReadonlyArray<Choice>
+  /** The page behind this one; null: there is none. `link`: the header of the answer. */
+  readonly next: (answer: Json, link: string, page: string | null) => string | null
+}
+
+/** The longest name of a page, in characters. No provider has one that is nearly as long. */
+const longestPage = 1_000
+
+/** A list whose answer has the name of the next page in a member. */
+const tokenOf =
+  (member: string): AccountChoices["next"] =>
+  (answer) => {
+    const token = membersOf(answer)[member]
+    return typeof token === "string" && token !== "" && token.length <= longestPage ? token : null
+  }
+
+/** A list of numbered pages, whose answer says in a header whether there is another one (RFC 8288). */
+const numbered: AccountChoices["next"] = (_, link, page) =>
+  /;\s*rel="?next\b/.test(link) ? String(numberOf(page, 1) + 1) : null
+
+const numberOf = (page: string | null, first: number): number =>
+  page !== null && /^\d{1,6}$/.test(page) ? Number(page) : first
+
+/** A list whose answer has the URL of the next page. Only the number in it is used, so that no answer leads a call elsewhere. */
+const skipOf: AccountChoices["next"] = (answer) => {
+  const url = membersOf(answer)["@odata.nextLink"]
+  return typeof url === "string" ? (URL.parse(url)?.searchParams.get("$skip")?.slice(0, longestPage) ?? null) : null
 }
 
 const membersOf = (value: Json | undefined): { readonly [name: string]: unknown } =>
@@ -37,20 +63,28 @@ const listed =
 export const accountChoices: Readonly<Record<string, Readonly<Record<string, AccountChoices>>>> = {
   git_host: {
     repositories: {
-      path: pathOf(["user", "repos"], { per_page: 100, sort: "updated" }),
-      read: listed(null, "full_name", "full_name", "description")
+      path: (page) =>
+        pathOf(["user", "repos"], { per_page: 100, limit: 100, sort: "updated", page: numberOf(page, 1) }),
+      read: listed(null, "full_name", "full_name", "description"),
+      next: numbered
     }
   },
   watch: {
     calendars: {
-      path: pathOf(["calendar", "v3", "users", "me", "calendarList"], { maxResults: 250 }),
-      read: listed("items", "id", "summary", "description")
+      path: (page) =>
+        pathOf(["calendar", "v3", "users", "me", "calendarList"], {
+          maxResults: 250,
+          ...(page === null ? {} : { pageToken: page })
+        }),
+      read: listed("items", "id", "summary", "description"),
+      next: tokenOf("nextPageToken")
     }
   },
   graph: {
     mail_folders: {
-      path: pathOf(["v1.0", "me", "mailFolders"], { $top: 100 }),
-      read: listed("value", "id", "displayName", "parentFolderId")
+      path: (page) => pathOf(["v1.0", "me", "mailFolders"], { $top: 100, $skip: numberOf(page, 0) }),
+      read: listed("value", "id", "displayName", "parentFolderId"),
+      next: skipOf
     }
   }
 }

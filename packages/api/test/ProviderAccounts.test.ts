@@ -74,13 +74,63 @@ const open: SourceProvider = {
   triggers: [{ ...trigger, adapter: null }]
 }
 
+/** Its own service is elsewhere, and its users host it, too. */
+const hosted = (row: SourceProvider): SourceProvider => ({
+  ...row,
+  key: "hosted_provider",
+  account: {
+    ...row.account!,
+    origin: "https://api.hosted.example",
+    oauth2: {
+      ...row.account!.oauth2!,
+      authorizationUrl: "https://hosted.example/auth",
+      tokenUrl: "https://hosted.example/token",
+      selfHosted: { authorizationUrl: "../auth", tokenUrl: "../token", revocationUrl: "../token/revocation" }
+    },
+    identity: null
+  }
+})
+
+/** Its accounts get their tokens as clients of their own. */
+const withAppTokens = (row: SourceProvider, issuer: string): SourceProvider => {
+  const field = (key: string, type: "secret" | "text", required: boolean) => ({
+    key,
+    label: key,
+    type,
+    required,
+    help: null
+  })
+  return {
+    ...row,
+    key: "app_provider",
+    account: {
+      ...row.account!,
+      connections: ["api_key"],
+      oauth2: null,
+      appTokens: { tokenUrl: `${issuer}/token`, revocationUrl: `${issuer}/token/revocation` },
+      fields: [
+        field("client_id", "text", true),
+        field("client_secret", "secret", false),
+        field("token", "secret", false)
+      ]
+    }
+  }
+}
+
 const world = Layer.unwrap(
   Effect.gen(function* () {
     const provider = yield* Effect.acquireRelease(
       Effect.promise(() => AccountProvider.start({ redirectUris: [callback] })),
       ({ close }) => Effect.promise(close)
     )
-    const rows = [{ ...provider.row(), triggers: [trigger] }, open, { ...provider.row(), key: "git_host" }]
+    const row = provider.row()
+    const rows = [
+      { ...row, triggers: [trigger] },
+      open,
+      { ...row, key: "git_host" },
+      hosted(row),
+      withAppTokens(row, provider.oauth.issuer)
+    ]
     return Layer.merge(
       Layer.succeed(Provider, provider),
       Layer.provide(server, [
@@ -203,7 +253,8 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
         base_url: provider.api,
         scopes: expect.arrayContaining(["openid", "offline_access"]),
         lifecycle: { state: "active", reconnect_mode: "oauth2", can_revoke: true, can_reconnect: true },
-        usage: { sources: 0, actions: 0, lookups: 0, total: 0 }
+        usage: { sources: 0, actions: 0, workflows: 0, lookups: 0, total: 0 },
+        used_by: []
       })
       expect(Date.parse(account.token_expires_at)).toBeGreaterThan(Date.now())
       yield* sourceOf(account.id, 0)
@@ -465,7 +516,29 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
       const page = (yield* options({ limit: 1 })).body
       expect((yield* options({ limit: 1, cursor: page.next_cursor })).body.models[0].id).toBe("acme/shop")
       expect((yield* options({ query: "SHOP" })).body.models.length).toBe(1)
-      expect(provider.calls.at(-1)!.path).toBe("/user/repos?per_page=100&sort=updated")
+      expect(provider.calls.at(-1)!.path).toBe("/user/repos?per_page=100&limit=100&sort=updated&page=1")
+      // The provider has 30 pages of 2. A query reads 10 of them in one call.
+      provider.instead = ({ url }, response) => {
+        const page = Number(new URL(url!, "http://x").searchParams.get("page"))
+        const names = [`acme/b${page}`, `acme/a${page}`]
+        const link = page < 30 ? { link: `<https://elsewhere.example/?page=${page + 1}>; rel="next"` } : {}
+        response.writeHead(200, link).end(JSON.stringify(names.map((full_name) => ({ full_name }))))
+      }
+      const all: Array<string> = []
+      let cursor: string | null = null
+      do {
+        const { body }: Effect.Success<ReturnType<typeof options>> = yield* options({ limit: 3, cursor })
+        expect(body.models.length).toBeLessThanOrEqual(3)
+        all.push(...body.models.map(({ id }: { id: string }) => id))
+        cursor = body.next_cursor
+      } while (cursor !== null && all.length < 100)
+      expect(all).toEqual(Array.from({ length: 30 }, (_, n) => [`acme/a${n + 1}`, `acme/b${n + 1}`]).flat())
+      const calls = provider.calls.length
+      const searched = (yield* options({ query: "a11" })).body
+      expect(searched.models).toEqual([])
+      expect(provider.calls.length - calls).toBe(10)
+      expect((yield* options({ query: "a11", cursor: searched.next_cursor })).body.models[0].id).toBe("acme/a11")
+      expect((yield* options({ cursor: "nonsense" })).body.code).toBe("INVALID_CURSOR")
       provider.instead = (_, response) => void response.writeHead(500).end()
       expect(yield* options()).toMatchObject({ status: 502, body: { code: "PROVIDER_FAILED" } })
       provider.instead = null
@@ -480,12 +553,118 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
     })
   )
 
+  it.effect("Workflows whose steps name an account count once each as its users, and a revocation names them", () =>
+    Effect.gen(function* () {
+      const { body: account } = yield* withKey({ provider_key: "git_host" })
+      const { body: unused } = yield* withKey({ provider_key: "git_host" })
+      const { body: source } = yield* call("POST", "/sources", { body: { name: "orders", type: "WEBHOOK" } })
+      const step = (id: string, provider_account_id: string) => ({
+        id,
+        kind: "action",
+        action: { provider_key: "git_host", action_key: "create_issue", version: "1.0.0", provider_account_id },
+        invocation_inputs: { repository: "acme/shop", title: "New" }
+      })
+      const graph = (...steps: ReadonlyArray<{ readonly id: string }>) => ({
+        steps,
+        edges: steps.map(({ id }) => ({ source_type: "trigger", target_step_id: id }))
+      })
+      const create = Effect.fnUntraced(function* (name: string, definition: object) {
+        const made = yield* call("POST", "/workflows", { body: { name, source_id: source.id, ...definition } })
+        expect(made.status, JSON.stringify(made.body)).toBe(200)
+        return made.body
+      })
+      const twice = yield* create("twice", graph(step("first", account.id), step("second", account.id)))
+      const drafted = yield* create("drafted", graph())
+      const deleted = yield* create("deleted", graph(step("first", account.id)))
+      const draft = yield* call("PUT", `/workflows/${drafted.id}/draft`, { body: graph(step("first", account.id)) })
+      expect(draft.status, JSON.stringify(draft.body)).toBe(200)
+      yield* call("DELETE", `/workflows/${deleted.id}`)
+      const used_by = [
+        { type: "workflow", id: drafted.id, name: "drafted" },
+        { type: "workflow", id: twice.id, name: "twice" }
+      ]
+      const shown = Effect.map(call("GET", `/provider-accounts/${account.id}`), ({ body }) => body)
+      expect(yield* shown).toMatchObject({ usage: { sources: 0, actions: 0, workflows: 2, total: 2 }, used_by })
+      const listed = (yield* call("GET", "/provider-accounts")).body.models
+      expect(listed.find(({ id }: { id: string }) => id === unused.id)).toMatchObject({
+        usage: { total: 0 },
+        used_by: []
+      })
+      const revoked = yield* call("DELETE", `/provider-accounts/${account.id}`)
+      expect(revoked.body.used_by).toEqual(used_by)
+      yield* call("DELETE", `/provider-accounts/${unused.id}`)
+      yield* call("DELETE", `/workflows/${drafted.id}`)
+      yield* call("PATCH", `/workflows/${twice.id}`, { body: { steps: [], edges: [] } })
+      expect(yield* shown).toMatchObject({ usage: { workflows: 0 }, used_by: [] })
+      // What a revocation has answered stays.
+      expect((yield* call("DELETE", `/provider-accounts/${account.id}`)).body).toEqual(revoked.body)
+    })
+  )
+
+  it.effect(
+    "A consent to a self-hosted service is asked for at its own server, where the token is got and revoked",
+    () =>
+      Effect.gen(function* () {
+        const { oauth } = yield* Provider
+        const wanted = { ...client, provider_key: "hosted_provider", redirect_uri: redirectUri }
+        const ownService = yield* post("oauth/start", wanted)
+        expect(new URL(ownService.body.authorization_url).origin).toBe("https://hosted.example")
+        const { body: started } = yield* post("oauth/start", { ...wanted, base_url: `${oauth.issuer}/api/v1` })
+        expect(new URL(started.authorization_url)).toMatchObject({ origin: oauth.issuer, pathname: "/auth" })
+        const calls = oauth.calls.length
+        const { body: account } = yield* post("oauth/callback", yield* consented(started.authorization_url))
+        expect(account, JSON.stringify(account)).toMatchObject({
+          base_url: `${oauth.issuer}/api/v1`,
+          connection: "oauth2",
+          lifecycle: { state: "active" }
+        })
+        expect(oauth.calls.slice(calls).map(({ form }) => form["grant_type"])).toEqual(["authorization_code"])
+        const { access_token } = oauth.given.at(-1)!
+        const revoked = yield* call("DELETE", `/provider-accounts/${account.id}`)
+        expect(revoked.body).toMatchObject({ provider_revoked: true })
+        expect(yield* Effect.promise(() => oauth.knows(access_token))).toBe(false)
+      })
+  )
+
+  it.effect("An account with a client's secret gets its own token when it is connected, and shows neither", () =>
+    Effect.gen(function* () {
+      const { oauth } = yield* Provider
+      const { client_id, client_secret } = client
+      const connect = (credentials: object) =>
+        post("credentials/connect", { provider_key: "app_provider", name: "app", credentials })
+      for (const credentials of [{ client_id }, { client_id, client_secret, token: AccountProvider.key }]) {
+        expect((yield* connect(credentials)).body.data.fields).toEqual([
+          { path: "credentials.client_secret", message: "give either it or token" }
+        ])
+      }
+      const refused = yield* connect({ client_id, client_secret: "a-wrong-secret-of-ada" })
+      expect([refused.status, refused.body.code]).toEqual([422, "PROVIDER_REFUSED"])
+      expect(JSON.stringify(refused.body)).not.toContain("a-wrong-secret")
+      const { body: account, status } = yield* connect({ client_id, client_secret })
+      expect([status, account]).toMatchObject([
+        200,
+        { connection: "api_key", account_kind: "service", email: "ada@example.com" }
+      ])
+      expect(oauth.calls.at(-1)!.form).toMatchObject({ grant_type: "client_credentials" })
+      expect(Date.parse(account.token_expires_at)).toBeGreaterThan(Date.now())
+      const { access_token } = oauth.given.at(-1)!
+      const shown = answered.join() + logged.join() + (yield* rowOf(account.id))
+      for (const secret of [access_token, client_secret]) expect(shown).not.toContain(secret)
+      const entered = yield* connect({ client_id, token: AccountProvider.key })
+      expect(entered.body).toMatchObject({ token_expires_at: null, lifecycle: { state: "active" } })
+      yield* call("DELETE", `/provider-accounts/${entered.body.id}`)
+      const revoked = yield* call("DELETE", `/provider-accounts/${account.id}`)
+      expect(revoked.body).toMatchObject({ provider_revoked: true })
+      expect(yield* Effect.promise(() => oauth.knows(access_token))).toBe(false)
+    })
+  )
+
   it.effect("The catalog of source providers is made from their rows, and has an ETag", () =>
     Effect.gen(function* () {
       const { api } = yield* Provider
       const answer = yield* call("GET", "/source-providers")
       expect(answer.body).toMatchObject({
-        count: 3,
+        count: 5,
         models: [
           {
             key: "test_provider",
@@ -506,7 +685,9 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
             auth: { type: "none" },
             definitions: [{ key: "item.changed", delivery_mode: "polling" }]
           },
-          { key: "git_host", definitions: [] }
+          { key: "git_host", definitions: [] },
+          { key: "hosted_provider", auth: { self_hosted: true } },
+          { key: "app_provider", auth: { modes: ["api_key"] } }
         ]
       })
       const headers = { "if-none-match": answer.headers.get("etag")! }
@@ -519,7 +700,10 @@ layer(world, { excludeTestServices: true })("Provider accounts", (it) => {
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { models } = (yield* call("GET", "/provider-accounts")).body
-      const account = models.find(({ connection }: { readonly connection: string }) => connection === "oauth2")
+      const account = models.find(
+        ({ connection, provider_key }: { readonly connection: string; readonly provider_key: string }) =>
+          connection === "oauth2" && provider_key === "test_provider"
+      )
       const { body: started } = yield* start({ account_id: account.id })
       const keys = Result.getOrThrow(parseSecretKeys(`new:${"1".repeat(64)},${"0".repeat(64)}`))
       yield* Effect.provide(

@@ -27,17 +27,11 @@ export interface AccountKind {
   readonly origin: string
   /** Whether an account may name another origin (`base_url`), because the service is self-hosted too. */
   readonly selfHosted: boolean
-  /** Null: it has no OAuth 2. Paths on `origin` begin with a slash: a self-hosted service has its own; others are absolute URLs. */
-  readonly oauth2: {
-    readonly authorizationUrl: string
-    readonly tokenUrl: string
-    /** RFC 7009; null: a revocation is not possible by API. */
-    readonly revocationUrl: string | null
-    readonly scopes: ReadonlyArray<string>
-    /** Parameters beside the usual ones, for example `access_type=offline`. */
-    readonly parameters: Readonly<Record<string, string>>
-  } | null
-  /** The fields of an API key account: they are sealed. The field `token` is required. */
+  /** Null: it has no OAuth 2. */
+  readonly oauth2: ServiceOauth | null
+  /** How an account gets its own tokens with the client's credentials (`client_id`, `client_secret`); absent: it cannot. */
+  readonly appTokens?: { readonly tokenUrl: string; readonly revocationUrl: string | null }
+  /** The fields of an API key account: they are sealed. It has the field `token`, or `client_secret` with `appTokens`. */
   readonly fields: ReadonlyArray<AccountField>
   /** The headers that carry the credentials: `token` is the access token or the key. By lower-case name. */
   readonly headers: (token: string, fields: Schema.JsonObject) => Readonly<Record<string, string>>
@@ -48,6 +42,22 @@ export interface AccountKind {
     readonly name: ReadonlyArray<string>
     readonly email: ReadonlyArray<string>
   } | null
+}
+
+/** Endpoints on `origin` begin with a slash; others are absolute URLs. */
+interface OauthEndpoints {
+  readonly authorizationUrl: string
+  readonly tokenUrl: string
+  /** RFC 7009; null: a revocation is not possible by API. */
+  readonly revocationUrl: string | null
+}
+
+interface ServiceOauth extends OauthEndpoints {
+  readonly scopes: ReadonlyArray<string>
+  /** Parameters beside the usual ones, for example `access_type=offline`. */
+  readonly parameters: Readonly<Record<string, string>>
+  /** Where a self-hosted service has them, relative to the account's `base_url`; absent: its accounts cannot be consented to. */
+  readonly selfHosted?: OauthEndpoints
 }
 
 export interface AccountField {

@@ -224,6 +224,28 @@ layer(world)("Calls to providers", (it) => {
     })
   )
 
+  it.effect("An account with a client's secret gets its tokens itself, and renews one that the provider refuses", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      const { client_id, client_secret } = clientOf("client_secret_post")
+      const account = yield* insert(provider, "api_key", { client_id, client_secret })
+      const { issuer } = provider.oauth
+      const row = provider.row()
+      const appTokens = { tokenUrl: `${issuer}/token`, revocationUrl: null }
+      const { of } = yield* ProviderCalls
+      const call = of({ team_id, provider: { ...row, account: { ...row.account!, appTokens } }, account_id: account })
+      expect((yield* call(get(provider))).status).toBe(200)
+      expect((yield* call(get(provider))).status).toBe(200)
+      expect(provider.oauth.calls.map(({ form }) => form["grant_type"])).toEqual(["client_credentials"])
+      yield* Effect.promise(() => provider.oauth.forget(provider.oauth.given.at(-1)!.access_token))
+      expect((yield* call(get(provider))).status).toBe(200)
+      expect(provider.oauth.calls.length).toBe(2)
+      const stored = (yield* rowOf(account)).row
+      for (const secret of [provider.oauth.given.at(-1)!.access_token, client_secret])
+        expect(stored).not.toContain(secret)
+    })
+  )
+
   it.effect("Two processes that need a new token at the same time ask the provider once", () =>
     TestClock.withLive(
       Effect.gen(function* () {

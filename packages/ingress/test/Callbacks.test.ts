@@ -8,6 +8,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { sealedColumn } from "../../storage/src/secrets/SealedColumn.ts"
+import type { CalledSubscription } from "../../storage/src/channels/Notifications.ts"
 import { hashToken, Secrets } from "../../storage/src/secrets/Secrets.ts"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { leastMs, timesSlower } from "../../../test/support/LoopHeld.ts"
@@ -104,9 +105,10 @@ class Served extends Context.Service<Served, Door>()("Served") {
   )
 }
 
-/** How many statements have looked subscriptions up. */
+/** How many statements have looked subscriptions up, and how many have stored refusals. */
 const reads = { count: 0 }
-const countingReads = Layer.effect(
+const writes = { count: 0 }
+const counting = Layer.effect(
   SqlClient.SqlClient,
   Effect.map(
     SqlClient.SqlClient,
@@ -114,6 +116,7 @@ const countingReads = Layer.effect(
       new Proxy(sql, {
         apply: (client, self, given: [TemplateStringsArray]) => {
           if (String(given[0]).includes("from channel_subscriptions c join")) reads.count++
+          if (String(given[0]).includes("with refused as")) writes.count++
           return Reflect.apply(client as never, self, given)
         }
       })
@@ -121,7 +124,7 @@ const countingReads = Layer.effect(
 )
 
 const world = Served.layer.pipe(
-  Layer.provideMerge(Layer.provide(CalledSubscriptions.layer, countingReads)),
+  Layer.provideMerge(Layer.provide(CalledSubscriptions.layer, counting)),
   Layer.provideMerge(ControlPlane.layer),
   Layer.orDie
 )
@@ -452,6 +455,61 @@ layer(world, { excludeTestServices: true, timeout: 60_000 })("Callback of a chan
       expect(metrics.callbacks.at("unknown").value - unknown).toBe(1_601)
       expect((yield* post(of, { kind: "ping" })).status).toBe(202)
     })
+  )
+
+  it.effect("A burst of wrong callbacks takes one look-up and one statement more than a single one", () =>
+    Effect.gen(function* () {
+      const subscriptions = yield* CalledSubscriptions
+      const some = yield* Effect.forEach(Array.from({ length: 3 }), () => subscription())
+      const called = yield* Effect.forEach(some, ({ token }) => subscriptions.load(token))
+      const burst = Array.from({ length: 150 }, (_, n) => called[n % 3] as CalledSubscription)
+      const [readBefore, wroteBefore] = [reads.count, writes.count]
+      const receivedAt = Date.now()
+      yield* Effect.forEach(
+        burst,
+        (of, n) =>
+          Effect.andThen(
+            subscriptions.load(some[n % 3]!.token),
+            subscriptions.refuse({ called: of, kind: "notification_rejected", reason: "wrong secret", receivedAt })
+          ),
+        { concurrency: "unbounded" }
+      )
+      expect(reads.count - readBefore).toBeLessThanOrEqual(2)
+      // Those of the first look-up may be stored before those of the second.
+      expect(writes.count - wroteBefore).toBeLessThanOrEqual(3)
+      for (const { source } of some) {
+        expect(yield* metricsOf(source)).toEqual({ notifications_received: 50, notifications_rejected: 50 })
+        expect(yield* eventsOf(source)).toEqual(["notification_rejected"])
+      }
+    })
+  )
+
+  it.effect(
+    "Refusals of subscriptions that have ended or are gone are stored for nobody, and beside them others are",
+    () =>
+      Effect.gen(function* () {
+        const subscriptions = yield* CalledSubscriptions
+        const sql = yield* SqlClient.SqlClient
+        const [living, ended, gone] = yield* Effect.all([subscription(), subscription(), subscription()])
+        const called = yield* Effect.forEach([living, ended, gone], ({ token }) => subscriptions.load(token))
+        yield* sql`update channel_subscriptions set state = 'stopped' where id = ${ended.id}`
+        yield* sql`delete from channel_subscriptions where id = ${gone.id}`
+        const refuse = (kind: "handshake_rejected" | "notification_rejected") =>
+          Effect.forEach(
+            called,
+            (of) =>
+              subscriptions.refuse({ called: of as CalledSubscription, kind, reason: "no", receivedAt: Date.now() }),
+            { concurrency: "unbounded", discard: true }
+          )
+        yield* refuse("handshake_rejected")
+        yield* refuse("notification_rejected")
+        for (const { source } of [ended, gone]) {
+          expect(yield* eventsOf(source)).toEqual([])
+          expect(yield* metricsOf(source)).toEqual({})
+        }
+        expect(yield* eventsOf(living.source)).toEqual(["handshake_rejected", "notification_rejected"])
+        expect(yield* metricsOf(living.source)).toEqual({ notifications_received: 1, notifications_rejected: 1 })
+      })
   )
 
   it.effect("A feed of 100,000 entries is read in parts", () =>

@@ -174,7 +174,7 @@ const doorOf = (world: World) => {
     Layer.succeed(ProxyUpstream, { forward: notHere }),
     Layer.succeed(ProxyExchanges, { write: notHere, stats: notHere }),
     Layer.succeed(BinIngress, { store: notHere }),
-    Layer.succeed(CalledSubscriptions, { get: notHere, load: notHere, store: notHere }),
+    Layer.succeed(CalledSubscriptions, { get: notHere, load: notHere, store: notHere, refuse: notHere }),
     Layer.succeed(WaitingSenders, { wait: notHere }),
     Layer.succeed(ReceivingSteps, { receive: notHere })
   )

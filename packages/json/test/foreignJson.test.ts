@@ -63,7 +63,7 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     ["fromJsonString"],
     "a cursor, as long as a URL may be"
   ],
-  [/^packages\/api\/src\/actions\/ActionOptions\.ts$/, ["fromJsonString"], "a cursor of at most 1,024 characters"],
+  [/^packages\/api\/src\/actions\/ChoicesCursor\.ts$/, ["fromJsonString"], "a cursor of at most 4,096 characters"],
   [
     /^packages\/storage\/src\/workflows\/Actions\.ts$/,
     ["readJson"],

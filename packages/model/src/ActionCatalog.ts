@@ -75,7 +75,7 @@ export const ActionOptionsInput = Schema.Struct({
   action_id: optional(text(96).annotate({ description: "The id of an existing saved action" })),
   credentials: optional(object),
   query: optional(text(200).annotate({ description: "Part of a name or an id, without regard to case" })),
-  cursor: optional(text(1_024)),
+  cursor: optional(text(4_096)),
   limit: optional(
     Schema.Number.annotate({ message: limit, description: "Default: 50" }).check(
       Schema.isInt({ message: limit }).abort(),

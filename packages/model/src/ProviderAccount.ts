@@ -9,6 +9,14 @@ export type AccountConnection = typeof AccountConnection.Type
 
 const count = (description: string) => Schema.Int.annotate({ description })
 
+/** A resource that uses an account. */
+export const AccountUser = Schema.Struct({
+  type: Schema.Literals(["source", "action", "workflow"]),
+  id: Schema.String,
+  name: Schema.String
+})
+export interface AccountUser extends Schema.Schema.Type<typeof AccountUser> {}
+
 export const ProviderAccount = Schema.Struct({
   id: Schema.String,
   team_id: Schema.String,
@@ -42,9 +50,11 @@ export const ProviderAccount = Schema.Struct({
   usage: Schema.Struct({
     sources: count("Sources that use it"),
     actions: count("Saved actions that use it"),
+    workflows: count("Workflows with steps that name it, in their current version or their draft"),
     lookups: count("Always 0"),
     total: count("All of them")
   }),
+  used_by: Schema.Array(AccountUser).annotate({ description: "The first 20 of them" }),
   created_at: Timestamp,
   updated_at: Timestamp
 }).annotate({ identifier: "ProviderAccount", description: "An account at a provider. Credentials are never returned." })
@@ -57,7 +67,11 @@ export const AccountRevoked = Schema.Struct({
   revoked_at: Timestamp,
   provider_revoked: Schema.Boolean.annotate({ description: "Whether the provider revoked the token, too" }),
   channels_stopped: count("Subscriptions that were ended at the provider"),
-  channels_failed: count("Subscriptions that could not be ended: the provider ends them when they expire")
+  channels_failed: count("Subscriptions that could not be ended: the provider ends them when they expire"),
+  used_by: Schema.Array(AccountUser).annotate({
+    description:
+      "The first 20 resources that used it when it was revoked. They cannot call the provider until it is connected again"
+  })
 }).annotate({ identifier: "ProviderAccountRevoked" })
 export interface AccountRevoked extends Schema.Schema.Type<typeof AccountRevoked> {}
 

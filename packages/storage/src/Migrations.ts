@@ -57,6 +57,7 @@ import workflowChildren from "./migrations/0054_workflow_children.ts"
 import failureRuns from "./migrations/0055_failure_runs.ts"
 import teamDeletions from "./migrations/0056_team_deletions.ts"
 import acknowledgedAlerts from "./migrations/0057_acknowledged_alerts.ts"
+import workflowAccounts from "./migrations/0058_workflow_accounts.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -117,7 +118,8 @@ const record = {
   "0054_workflow_children": workflowChildren,
   "0055_failure_runs": failureRuns,
   "0056_team_deletions": teamDeletions,
-  "0057_acknowledged_alerts": acknowledgedAlerts
+  "0057_acknowledged_alerts": acknowledgedAlerts,
+  "0058_workflow_accounts": workflowAccounts
 }
 const migrations = Migrator.fromRecord(record)
 

@@ -1,18 +1,21 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
+import { TestClock } from "effect/testing"
 import { gathered } from "../src/Gathered.ts"
 
 /** A read that ends when the test ends it, and records the requested keys of each call. */
-const held = Effect.gen(function* () {
+const heldWith = Effect.fnUntraced(function* (pace?: { readonly restMs: number }) {
   const reads: Array<{ readonly keys: ReadonlyArray<string>; readonly end: Deferred.Deferred<void, string> }> = []
   const waiting: Array<{ readonly count: number; readonly reached: Deferred.Deferred<void> }> = []
-  const ask = yield* gathered((keys) =>
-    Effect.suspend(() => {
-      const end = Deferred.makeUnsafe<void, string>()
-      reads.push({ keys, end })
-      for (const { count, reached } of waiting) if (reads.length >= count) Deferred.doneUnsafe(reached, Exit.void)
-      return Effect.as(Deferred.await(end), new Map(keys.map((key) => [key, `${key} ${reads.length}`])))
-    })
+  const ask = yield* gathered(
+    (keys) =>
+      Effect.suspend(() => {
+        const end = Deferred.makeUnsafe<void, string>()
+        reads.push({ keys, end })
+        for (const { count, reached } of waiting) if (reads.length >= count) Deferred.doneUnsafe(reached, Exit.void)
+        return Effect.as(Deferred.await(end), new Map(keys.map((key) => [key, `${key} ${reads.length}`])))
+      }),
+    pace
   )
   /** Completes when as many reads have begun. */
   const begun = (count: number) =>
@@ -29,6 +32,7 @@ const held = Effect.gen(function* () {
     )
   return { reads, begun, one, end: (index: number) => Deferred.succeed(reads[index]!.end, undefined), ask }
 })
+const held = heldWith()
 
 describe("Gathered reads", () => {
   it.effect("Keys that are requested during a read go into the next read", () =>
@@ -104,5 +108,35 @@ describe("Gathered reads", () => {
       yield* Effect.forEach([first, large, small] as ReadonlyArray<Fiber.Fiber<unknown, string>>, Fiber.join)
       expect(reads.map(({ keys }) => keys.length)).toEqual([1, 300, 1])
     })
+  )
+
+  it.effect(
+    "After a read that rests, the next one begins when the rest is over, or with as many keys as one may have",
+    () =>
+      Effect.gen(function* () {
+        const { ask, begun, end, one, reads } = yield* heldWith({ restMs: 50 })
+        const first = yield* one("a")
+        yield* end(0)
+        yield* Fiber.join(first)
+        // The rest begins in the next turn of the event loop.
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(() => setImmediate(resolve))))
+        const later = [yield* one("b"), yield* one("c")]
+        yield* TestClock.adjust(49)
+        expect(reads.length).toBe(1)
+        yield* TestClock.adjust(1)
+        yield* begun(2)
+        yield* end(1)
+        yield* Effect.forEach(later, Fiber.join)
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(() => setImmediate(resolve))))
+        const waits = yield* one("d")
+        const full = yield* Effect.forkChild(ask(Array.from({ length: 255 }, (_, index) => `m${index}`)), {
+          startImmediately: true
+        })
+        yield* begun(3)
+        yield* end(2)
+        yield* Fiber.join(full)
+        yield* Fiber.join(waits)
+        expect(reads.map(({ keys }) => keys.length)).toEqual([1, 2, 256])
+      })
   )
 })

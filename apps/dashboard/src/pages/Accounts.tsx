@@ -203,6 +203,7 @@ export const Account = () => {
           of={[
             ["Sources", usage.sources.toLocaleString()],
             ["Actions", usage.actions.toLocaleString()],
+            ["Workflows", usage.workflows.toLocaleString()],
             ["Choices in forms", usage.lookups.toLocaleString()]
           ]}
         />

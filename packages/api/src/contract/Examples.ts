@@ -517,7 +517,8 @@ export const providerAccount = {
   revoked_at: null,
   last_error: null,
   lifecycle: { state: "active", reconnect_mode: "oauth2", can_revoke: true, can_reconnect: true },
-  usage: { sources: 1, actions: 0, lookups: 0, total: 1 },
+  usage: { sources: 1, actions: 0, workflows: 0, lookups: 0, total: 1 },
+  used_by: [{ type: "source", id: ids.source, name: "calendar" }],
   ...times
 } as const
 
@@ -534,7 +535,8 @@ export const accountRevoked = {
   revoked_at: at,
   provider_revoked: true,
   channels_stopped: 1,
-  channels_failed: 0
+  channels_failed: 0,
+  used_by: [{ type: "source", id: ids.source, name: "calendar" }]
 } as const
 
 export const team = {

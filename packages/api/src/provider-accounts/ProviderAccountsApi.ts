@@ -95,7 +95,8 @@ export class ProviderAccountsApi extends HttpApiGroup.make("provider-accounts")
           connection: "api_key",
           token_expires_at: null,
           lifecycle: { ...providerAccount.lifecycle, reconnect_mode: "credentials" },
-          usage: { sources: 0, actions: 0, lookups: 0, total: 0 }
+          usage: { sources: 0, actions: 0, workflows: 0, lookups: 0, total: 0 },
+          used_by: []
         },
         errors: ["NOT_FOUND", "LIMIT_EXCEEDED", "PROVIDER_REFUSED", "PROVIDER_FAILED"]
       })

@@ -94,27 +94,38 @@ export const eventSub: SourceProvider = {
   name: "Twitch",
   description: "Streams and followers of a broadcaster, by EventSub webhooks.",
   icon_key: "video",
-  manifest_version: "1.0.0",
+  manifest_version: "1.1.0",
   account: {
     // Webhooks need the token of an application, which no user's consent gives.
     connections: ["api_key"],
     origin: "https://api.twitch.tv",
     selfHosted: false,
     oauth2: null,
+    appTokens: {
+      tokenUrl: "https://id.twitch.tv/oauth2/token",
+      revocationUrl: "https://id.twitch.tv/oauth2/revoke"
+    },
     fields: [
-      {
-        key: "token",
-        label: "App access token",
-        type: "secret",
-        required: true,
-        help: "Get it from https://id.twitch.tv/oauth2/token with grant_type=client_credentials. It holds for about 60 days: connect the account again with a new one before"
-      },
       {
         key: "client_id",
         label: "Client id",
         type: "text",
         required: true,
-        help: "The id of the application that the token belongs to"
+        help: "The id of your application"
+      },
+      {
+        key: "client_secret",
+        label: "Client secret",
+        type: "secret",
+        required: false,
+        help: "The application's secret: the gateway gets its tokens with it, and renews them"
+      },
+      {
+        key: "token",
+        label: "App access token",
+        type: "secret",
+        required: false,
+        help: "Instead of the secret. It holds for about 60 days: connect the account again with a new one before"
       }
     ],
     headers: (token, fields) => ({

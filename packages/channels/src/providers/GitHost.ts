@@ -152,7 +152,7 @@ export const gitHost: SourceProvider = {
   name: "GitHub and Gitea",
   description: "Pushes, issues and releases of a repository, by webhooks.",
   icon_key: "git-branch",
-  manifest_version: "1.0.0",
+  manifest_version: "1.1.0",
   account: {
     connections: ["api_key", "oauth2"],
     origin: "https://api.github.com",
@@ -162,7 +162,13 @@ export const gitHost: SourceProvider = {
       tokenUrl: "https://github.com/login/oauth/access_token",
       revocationUrl: null,
       scopes: ["repo", "admin:repo_hook"],
-      parameters: {}
+      parameters: {},
+      // GitHub Enterprise Server, Gitea and Forgejo have the same pages beside their API, which is two segments below their root.
+      selfHosted: {
+        authorizationUrl: "../login/oauth/authorize",
+        tokenUrl: "../login/oauth/access_token",
+        revocationUrl: null
+      }
     },
     fields: [
       tokenField(

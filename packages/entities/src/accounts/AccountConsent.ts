@@ -21,7 +21,7 @@ import { type Consents, endConsent, startConsent } from "../tokens/Consent.ts"
 import type { Credential } from "../tokens/Credential.ts"
 import { heldFor, obtained } from "../tokens/Held.ts"
 import { type Ask, askForTokens } from "../tokens/TokenEndpoint.ts"
-import { accountCredential, endpointOf, fieldOf, headerFields } from "./AccountCredential.ts"
+import { accountCredential, endpointOf, fieldOf, headerFields, oauthAt } from "./AccountCredential.ts"
 import { readIdentity } from "./AccountIdentity.ts"
 import { accountPlace } from "./AccountPlace.ts"
 import { makeProviderExchange } from "./ProviderExchange.ts"
@@ -52,9 +52,10 @@ const askedBy = (
   { base_url, fields, redirect_uri, scopes }: Draft,
   origins: ApiOrigins
 ): Credential | null => {
-  if (kind.oauth2 === null) return null
-  const url = new URL(endpointOf(kind.oauth2.authorizationUrl, base_url))
-  for (const [name, value] of Object.entries(kind.oauth2.parameters)) url.searchParams.set(name, value)
+  const oauth2 = oauthAt(kind, base_url)
+  if (oauth2 === null) return null
+  const url = new URL(endpointOf(oauth2.authorizationUrl, base_url))
+  for (const [name, value] of Object.entries(oauth2.parameters)) url.searchParams.set(name, value)
   const scope = scopes.length === 0 ? null : scopes.join(" ")
   const consent = { authorizationUrl: url.href, redirectUri: redirect_uri, scope }
   return accountCredential(owner, kind, { base_url, fields }, origins, consent)

@@ -6,6 +6,7 @@ import type { AccountConnection } from "@tidegate/model/ProviderAccount"
 import { mayConnect } from "@tidegate/storage/accounts/AccountConnect"
 import type { Database } from "@tidegate/storage/Database"
 import { query } from "@tidegate/storage/Transaction"
+import { oauthAt } from "./AccountCredential.ts"
 
 /** What somebody wants to connect, and as which account. */
 interface Wanted {
@@ -50,9 +51,7 @@ export const accountPlace = Effect.fnUntraced(function* (
   const id = isReconnected ? account_id : new_id
   const before = yield* query(mayConnect({ id, team_id, provider_key, isReconnected }))
   const base = (written ?? before?.base_url ?? kind.origin).replace(/\/+$/, "")
-  // Fails closed: a token of the provider's own service is not sent to another server.
-  const isElsewhere = new URL(base).origin !== new URL(kind.origin).origin
-  if (connection === "oauth2" && isElsewhere && kind.oauth2?.tokenUrl.startsWith("/") !== true) {
+  if (connection === "oauth2" && oauthAt(kind, base) === null) {
     return yield* refuse("base_url", "must be absent for a consent, which is given to the provider's own service")
   }
   return {

@@ -21,7 +21,7 @@ import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { query } from "@tidegate/storage/Transaction"
 import { heldFor } from "../tokens/Held.ts"
 import { revokeToken } from "../tokens/TokenRevocation.ts"
-import { accountCredential, clientOf, endpointOf, fieldOf } from "./AccountCredential.ts"
+import { clientOf, credentialFor, endpointOf, fieldOf, oauthAt } from "./AccountCredential.ts"
 import { ProviderCalls } from "./ProviderCalls.ts"
 
 /** Subscriptions that are ended at the same time, and how long that may take: the caller waits for it. */
@@ -81,9 +81,11 @@ export const makeAccountRevocation = Effect.gen(function* () {
   })
 
   const tokenRevoked = Effect.fnUntraced(function* (account: OpenedAccount, { account: kind }: SourceProvider) {
-    const endpoint = kind?.oauth2?.revocationUrl ?? null
-    const credential = kind === null ? null : accountCredential(account, kind, account, origins)
-    if (account.connection !== "oauth2" || endpoint === null || credential === null) return false
+    if (kind === null) return false
+    const oauth = account.connection === "oauth2" ? oauthAt(kind, account.base_url) : kind.appTokens
+    const endpoint = oauth?.revocationUrl ?? null
+    const credential = credentialFor(account, kind, origins)
+    if (endpoint === null || credential === null) return false
     const held = heldFor(credential, yield* query(readAccountTokens(account)))
     const token = held.refresh ?? held.access?.token ?? null
     if (token === null) return false

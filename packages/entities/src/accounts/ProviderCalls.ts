@@ -11,7 +11,7 @@ import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import type { Credential } from "../tokens/Credential.ts"
 import type { Token } from "../tokens/KnownToken.ts"
 import type { NotObtained } from "../tokens/TokenEndpoint.ts"
-import { accountCredential, fieldOf, headerFields } from "./AccountCredential.ts"
+import { credentialFor, fieldOf, headerFields } from "./AccountCredential.ts"
 import { makeAccountTokens } from "./AccountTokens.ts"
 import { makeProviderExchange, passing, refused } from "./ProviderExchange.ts"
 
@@ -149,7 +149,7 @@ const make = Effect.gen(function* () {
       const headers = { ...request.headers, ...kind.headers(token, headerFields(connection, fields)) }
       return exchange({ ...request, headers, echoes: Echoes.of([token, ...secrets]) })
     }
-    const credential = connection === "oauth2" ? accountCredential(account, kind, account, origins) : null
+    const credential = credentialFor(account, kind, origins)
     const answer = yield* credential === null ? withKey(account, send) : withToken(account, credential, send)
     yield* noteSuccess(account, answer)
     return answer

@@ -8,6 +8,7 @@ import type { GatewayError } from "@tidegate/model/GatewayError"
 import { inSlices, isBudgetSpent, laterTurn, yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
 import { permitsByKey } from "@tidegate/runtime/FairSemaphore"
 import { type CalledSubscription, isLiving } from "@tidegate/storage/channels/Notifications"
+import { refusalOf } from "@tidegate/storage/channels/Refusals"
 import type { Bodies } from "../Bodies.ts"
 import { reply } from "../handler/Exchange.ts"
 import type { Refusals } from "../handler/Refusals.ts"
@@ -182,15 +183,20 @@ export class Callbacks {
     return Effect.gen(function* () {
       let found = yield* receive(called)
       // The subscription may have got its ids, or its source other settings, since it was remembered.
-      if (isRefusal(found.notification)) {
+      if (refusalOf(found.notification) !== null) {
         const now = yield* subscriptions.load(token)
         if (now === null) return yield* new Refused({ why: "unknown" })
         if (now === "unreadable") return yield* new Refused({ why: "unreadable" })
         found = yield* receive(now)
-        if (isRefusal(found.notification) && !isLiving(now)) return yield* new Refused({ why: "ended" })
+        const refusal = refusalOf(found.notification)
+        if (refusal !== null) {
+          if (!isLiving(now)) return yield* new Refused({ why: "ended" })
+          yield* subscriptions.refuse({ ...refusal, called, receivedAt: message.receivedAt })
+          return { notification: found.notification, isDue: false }
+        }
       }
       const { notification, pairKey } = found
-      if (notification.kind === "ping") return { notification, isDue: false }
+      if (notification.kind === "ping" || notification.kind === "rejected") return { notification, isDue: false }
       const arrived = { notification, pairKey, receivedAt: message.receivedAt }
       const stored = yield* turn(subscriptions.store(called, arrived), new Refused({ why: "full" }))
       return stored === "ended" ? yield* new Refused({ why: "ended" }) : { notification, isDue: stored.isDue }
@@ -215,9 +221,6 @@ export class Callbacks {
     })
   }
 }
-
-const isRefusal = (notification: Notification): boolean =>
-  notification.kind === "rejected" || (notification.kind === "handshake" && !notification.accepted)
 
 const messageOf = (
   { headers, method }: FramedMessage,

@@ -9,8 +9,9 @@ import {
   type Stored,
   storeNotification
 } from "@tidegate/storage/channels/Notifications"
+import { type Refusal, storeRefusals } from "@tidegate/storage/channels/Refusals"
 import type { Database } from "@tidegate/storage/Database"
-import { gathered } from "@tidegate/storage/Gathered"
+import { gathered, inBatches } from "@tidegate/storage/Gathered"
 import { hashToken, type Secrets } from "@tidegate/storage/secrets/Secrets"
 
 const maxCached = 20_000
@@ -21,12 +22,19 @@ const unknownForMs = 60_000
 /** Bytes of a subscription beside its inputs. */
 const perSubscription = 8_000
 
+/**
+ * Milliseconds between two statements of a kind. Strangers can send as many wrong callbacks as they like, and each of them needs a
+ * look-up, and a line in the counts if its token is right. So a callback waits this long at most while others come too.
+ */
+const restMs = 50
+
 /** What a token names; null: nothing; "unreadable": its secret cannot be decrypted. */
 export type Called = CalledSubscription | "unreadable" | null
 
 /**
- * The subscriptions that callbacks name by their tokens. Look-ups are gathered: one statement at a time reads for all that wait, so a
- * flood of unknown tokens costs the database a bounded number of reads.
+ * The subscriptions that callbacks name by their tokens. Look-ups are gathered, and so are refusals: one statement at a time
+ * serves all that wait, so a flood of wrong callbacks costs the database a bounded number of statements. What waits is bounded by
+ * the connections, each of which has one request at a time.
  */
 export class CalledSubscriptions extends Context.Service<
   CalledSubscriptions,
@@ -37,13 +45,16 @@ export class CalledSubscriptions extends Context.Service<
     readonly load: (token: string) => Effect.Effect<Called, SqlError.SqlError>
     /** Stores what has come for a subscription. */
     readonly store: (called: CalledSubscription, arrived: Arrived) => Effect.Effect<Stored, GatewayError>
+    /** Stores that a message was refused. */
+    readonly refuse: (refusal: Refusal) => Effect.Effect<void, GatewayError>
   }
 >()("@tidegate/ingress/CalledSubscriptions") {
   static readonly layer: Layer.Layer<CalledSubscriptions, never, Database | Secrets> = Layer.effect(
     CalledSubscriptions,
     Effect.gen(function* () {
       const database = yield* Effect.context<Database>()
-      const read = yield* gathered(calledSubscriptions)
+      const read = yield* gathered(calledSubscriptions, { restMs })
+      const refuse = yield* inBatches(storeRefusals, { restMs })
       const known = new WeighedCache<string, { readonly called: CalledSubscription; readonly until: number }>(maxCached)
       const unknown = new Map<string, number>()
 
@@ -76,7 +87,8 @@ export class CalledSubscriptions extends Context.Service<
             return called
           })
         },
-        store: (called, arrived) => Effect.provideContext(storeNotification(called, arrived), database)
+        store: (called, arrived) => Effect.provideContext(storeNotification(called, arrived), database),
+        refuse: (refusal) => refuse([refusal])
       })
     })
   )

@@ -5,34 +5,17 @@ import { listed } from "@tidegate/model/Lists"
 import type { ProviderAccount } from "@tidegate/model/ProviderAccount"
 import { accountStateOf } from "@tidegate/model/ProviderSource"
 import { cursorAfter, cutToLimit, type PageRequest, positionOf } from "../reads/Paging.ts"
+import { unused, type Usage, usageOf } from "./AccountUsage.ts"
 import { type AccountRow, accountColumns } from "./ProviderAccounts.ts"
 
 /** What the process knows of the providers: an account of an unknown one cannot be connected again. */
 type IsKnown = (provider_key: string) => boolean
 
-interface Usage {
-  readonly sources: number
-  readonly actions: number
-}
-
-/** How many resources of the team use each of these accounts. */
-const usageOf = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
-  const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql<Usage & { id: string }>`
-    select id, sum(source)::int as sources, sum(action)::int as actions from (
-      select config -> 'provider' ->> 'provider_account_id' as id, 1 as source, 0 as action from sources
-      where team_id = ${team_id} and deleted_at is null and type = 'PROVIDER'
-      union all
-      select config ->> 'provider_account_id', 0, 1 from actions where team_id = ${team_id} and deleted_at is null
-    ) used where id = any(${[...ids]}::text[]) group by id`
-  return new Map(rows.map(({ id, ...usage }) => [id, usage]))
-})
-
 const iso = (date: Date | null): string | null => date?.toISOString() ?? null
 
-const show = (row: AccountRow, usage: Usage | undefined, isKnown: IsKnown): ProviderAccount => {
+const show = (row: AccountRow, usage: Usage, isKnown: IsKnown): ProviderAccount => {
   const state = accountStateOf(row)
-  const { actions = 0, sources = 0 } = usage ?? {}
+  const { actions, sources, used_by, workflows } = usage
   return {
     id: row.id,
     team_id: row.team_id,
@@ -54,7 +37,8 @@ const show = (row: AccountRow, usage: Usage | undefined, isKnown: IsKnown): Prov
       can_revoke: state !== "revoked",
       can_reconnect: isKnown(row.provider_key)
     },
-    usage: { sources, actions, lookups: 0, total: sources + actions },
+    usage: { sources, actions, workflows, lookups: 0, total: sources + actions + workflows },
+    used_by,
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString()
   }
@@ -64,7 +48,7 @@ const shown = Effect.fnUntraced(function* (team_id: string, rows: ReadonlyArray<
   if (rows.length === 0) return []
   const ids = rows.map(({ id }) => id)
   const usage = yield* usageOf(team_id, ids)
-  return rows.map((row) => show(row, usage.get(row.id), isKnown))
+  return rows.map((row) => show(row, usage.get(row.id) ?? unused, isKnown))
 })
 
 /** A page of a team's accounts, newest first. */

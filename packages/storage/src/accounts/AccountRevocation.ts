@@ -2,19 +2,22 @@ import { Effect, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { forgottenAfterMs } from "@tidegate/channels/machine/Times"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
-import type { AccountRevoked } from "@tidegate/model/ProviderAccount"
+import type { AccountRevoked, AccountUser } from "@tidegate/model/ProviderAccount"
 import { sealedColumn } from "../secrets/SealedColumn.ts"
 import { Secrets } from "../secrets/Secrets.ts"
 import { transaction } from "../Transaction.ts"
+import { unused, usageOf } from "./AccountUsage.ts"
 import { type AccountRow, wakeChannelsOf } from "./ProviderAccounts.ts"
 
 /** Subscriptions that one revocation ends at most; a source has at most 50. */
 const maxEnded = 1_000
 
+/** `used_by`: absent from revocations of earlier versions. */
 interface Result {
   readonly provider_revoked: boolean
   readonly channels_stopped: number
   readonly channels_failed: number
+  readonly used_by?: ReadonlyArray<AccountUser>
 }
 
 type Row = AccountRow & { readonly revocation: Result | null }
@@ -29,6 +32,7 @@ const shown = ({ id, revocation, revoked_at }: Row): AccountRevoked | null =>
         provider_revoked: false,
         channels_stopped: 0,
         channels_failed: 0,
+        used_by: [],
         ...revocation
       }
 
@@ -122,7 +126,7 @@ export const endSubscription = Effect.fnUntraced(function* (
 export const endRevocation = Effect.fnUntraced(function* (
   team_id: string,
   id: string,
-  result: Result,
+  ended: Omit<Result, "used_by">,
   now: Date
 ): Effect.fn.Return<AccountRevoked, GatewayError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
@@ -131,6 +135,8 @@ export const endRevocation = Effect.fnUntraced(function* (
       const row = yield* held(team_id, id)
       const before = shown(row)
       if (before !== null) return before
+      const { used_by } = (yield* usageOf(team_id, [id])).get(id) ?? unused
+      const result = { ...ended, used_by }
       yield* sql`
         update provider_accounts set credentials = null, held = null, claim = null, claimed_until = null, token_expires_at = null,
           failed_at = null, last_error = null, disabled_at = coalesce(disabled_at, ${now}), revoked_at = ${now},

@@ -3,14 +3,14 @@ import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { Notification, Subscription } from "@tidegate/channels/Adapter"
 import type { Counts } from "@tidegate/channels/machine/Facts"
 import { listedBefore } from "@tidegate/channels/pollers/Listing"
-import { dayMs, forgottenAfterMs, minuteMs } from "@tidegate/channels/machine/Times"
+import { dayMs, forgottenAfterMs } from "@tidegate/channels/machine/Times"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import * as Columns from "../journal/Columns.ts"
 import { sealedColumn } from "../secrets/SealedColumn.ts"
 import { Secrets } from "../secrets/Secrets.ts"
 import { transaction } from "../Transaction.ts"
 import { channelEvent, type ChannelEvent } from "./ChannelEvents.ts"
-import { count, countStatement } from "./ChannelMetrics.ts"
+import { countStatement } from "./ChannelMetrics.ts"
 import { storeItems } from "./Items.ts"
 
 /*
@@ -31,7 +31,8 @@ export interface CalledSubscription extends Subscription {
 }
 
 /** The states in which a subscription may still get notifications. A superseded one gets them until it is stopped. */
-const living: ReadonlySet<string> = new Set(["requested", "verifying", "active", "superseded"])
+export const livingStates = ["requested", "verifying", "active", "superseded"]
+const living: ReadonlySet<string> = new Set(livingStates)
 
 /** Whether the provider may still send notifications to it. */
 export const isLiving = ({ state }: { readonly state: string }): boolean => living.has(state)
@@ -81,8 +82,8 @@ export const calledSubscriptions = Effect.fnUntraced(function* (
   return found
 })
 
-/** A notification that has something to store. */
-export type Storable = Exclude<Notification, { readonly kind: "ping" }>
+/** A notification that has something to store. Refusals are stored by `storeRefusals`. */
+export type Storable = Exclude<Notification, { readonly kind: "ping" | "rejected" }>
 
 /** A notification, as its adapter reads it. */
 export interface Arrived {
@@ -120,25 +121,17 @@ const storing = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Stored, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const { id, source_id } = called
-  const isRefused = notification.kind === "rejected" || (notification.kind === "handshake" && !notification.accepted)
-  // A refused message changes nothing of the channel, so it does not wait for the channel's actor.
   const [row] = yield* sql<State>`
     select u.state, u.verified_at, u.last_notification_at, u.last_message_number,
       ${notification.kind === "items" ? sql`c.state -> 'cursor'` : sql`null`} as cursor
     from channels c join channel_subscriptions u on u.source_id = c.source_id
     where c.source_id = ${source_id} and u.id = ${id}
-    for update of ${sql.literal(isRefused ? "u" : "c, u")}`
+    for update of c, u`
   if (row === undefined || !isLiving(row)) return "ended"
   const to: To = { ...row, called, now: receivedAt }
   switch (notification.kind) {
-    case "rejected":
-      yield* refused(to, "notification_rejected", notification.reason)
-      yield* count(called.team_id, source_id, { notifications_received: 1, notifications_rejected: 1 }, receivedAt)
-      break
     case "handshake":
-      yield* isRefused
-        ? refused(to, "handshake_rejected", notification.reason ?? "The callback was not confirmed")
-        : verified(to, notification)
+      yield* verified(to, notification)
       break
     case "items":
       yield* withItems(to, pairKey, notification)
@@ -149,7 +142,7 @@ const storing = Effect.fnUntraced(function* (
     case "lifecycle":
       yield* lifecycle(to, notification)
   }
-  return { isDue: !isRefused && !(notification.kind === "handshake" && notification.withinCreation === true) }
+  return { isDue: !(notification.kind === "handshake" && notification.withinCreation === true) }
 })
 
 /** The subscription that a notification is for, as its row is now. */
@@ -300,27 +293,4 @@ const acceptedCounts = ({ now }: To, occurredAt: number | null, isRepeated: bool
         notification_latency_ms: Math.round(Math.min(Math.max(0, now - occurredAt), dayMs)),
         notification_latency_samples: 1
       })
-})
-
-/**
- * Notes that a message was refused: one event a minute with the number of messages, because whoever knows the URL can send as many as
- * they like.
- */
-const refused = Effect.fnUntraced(function* (
-  to: To,
-  kind: "notification_rejected" | "handshake_rejected",
-  reason: string
-) {
-  const sql = yield* SqlClient.SqlClient
-  const { id, source_id } = to.called
-  const added = yield* sql`
-    update channel_events set details = json_build_object('count', (details->>'count')::int8 + 1)
-    where id = (
-      select id from channel_events
-      where source_id = ${source_id} and kind = ${kind} and subscription_id = ${id}
-        and created_at > ${new Date(to.now - minuteMs)}
-      order by id desc limit 1
-    ) returning 1`
-  if (added.length > 0) return
-  yield* event(to, { kind, severity: "warning", message: reason, details: { count: 1 } })
 })

@@ -1,6 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { loopHeader } from "@tidegate/model/HeaderRules"
 import { otherTeam, team } from "../../storage/test/controlPlane.ts"
 import { makeWorkflowStep } from "../src/Workflow/effects/WorkflowEffect.ts"
 import { WorkflowEntity } from "../src/Workflow/WorkflowProtocol.ts"
@@ -61,6 +62,23 @@ layer(world, { excludeTestServices: true })("Step that calls a workflow", (it) =
       expect(yield* ended(caller.id, run)).toMatchObject({ outcome: "completed", succeeded_steps: 2 })
       expect(yield* outputsOf(run)).toContain(`"run_id":"${begun!.id}"`)
       expect(yield* outputsOf(run)).toContain(`["1",{"output":{"result":"Ada"}}]`)
+    })
+  )
+
+  it.effect("The called run is in the chain of requests of its caller, and has no other headers of it", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const child = yield* called
+      const caller = yield* callerOf(child.id, noConfig)
+      const run = yield* receive(caller, { name: "x" })
+      const headers = { "content-type": "text/plain", "x-other": "1", [loopHeader]: "mark" }
+      yield* sql`update requests set headers = ${JSON.stringify(headers)}
+        where id = (select request_id from workflow_runs where id = ${run})`
+      const [begun] = yield* Effect.repeat(Effect.andThen(wake(caller.id), childrenOf(run)), {
+        until: (children) => children.length > 0
+      })
+      const [input] = yield* sql<{ headers: string }>`select headers from workflow_inputs where run_id = ${begun!.id}`
+      expect(JSON.parse(input!.headers)).toEqual({ "content-type": "application/json", [loopHeader]: "mark" })
     })
   )
 

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import type { StoredHead } from "@tidegate/model/Message"
+import { loopHeader } from "@tidegate/model/HeaderRules"
+import type { StoredHead, Values } from "@tidegate/model/Message"
 import type { RunTriggerType } from "@tidegate/model/WorkflowTriggers"
 import { withPartitions } from "../retention/Partitions.ts"
 import { insertRunInput } from "./RunInputs.ts"
@@ -16,6 +17,16 @@ export interface RunBeginning {
   readonly trigger: Exclude<RunTriggerType, "request">
   readonly input: StoredHead & { readonly body: Uint8Array }
   readonly at: Date
+}
+
+/**
+ * A JSON body as the input of a run. `cause`: the headers of what has led to it. Its loop mark is passed on: otherwise what leads to itself
+ * would go on for ever.
+ */
+export const jsonInput = (body: string, cause: Values = {}): RunBeginning["input"] => {
+  const mark = cause[loopHeader]
+  const headers = { "content-type": "application/json", ...(mark === undefined ? {} : { [loopHeader]: mark }) }
+  return { method: "POST", path: "/", query: "", headers: JSON.stringify(headers), body: Buffer.from(body) }
 }
 
 /**

@@ -2,8 +2,9 @@ import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { HotSql } from "../Database.ts"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import type { Values } from "@tidegate/model/Message"
 import { withPartitions } from "../retention/Partitions.ts"
-import { beginRun } from "./BegunRuns.ts"
+import { beginRun, jsonInput } from "./BegunRuns.ts"
 import { partsOf, type StoredPart } from "./Runs.ts"
 
 /**
@@ -29,6 +30,8 @@ interface Call {
   readonly child_shard: number
   /** JSON. */
   readonly input: string
+  /** Those of what the parent began with. */
+  readonly headers: Values
 }
 
 /** Why no run begins. */
@@ -40,7 +43,18 @@ export const callWorkflow = Effect.fnUntraced(function* (
 ): Effect.fn.Return<{ readonly id: string } | NotCalled, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const now = yield* Clock.currentTimeMillis
-  const { beganAt, child_shard, child_workflow_id, input, parent_run_id, shard, step_id, team_id, workflow_id } = call
+  const {
+    beganAt,
+    child_shard,
+    child_workflow_id,
+    headers,
+    input,
+    parent_run_id,
+    shard,
+    step_id,
+    team_id,
+    workflow_id
+  } = call
   const beginning = Effect.gen(function* (): Effect.fn.Return<
     { readonly id: string } | NotCalled,
     SqlError.SqlError,
@@ -81,13 +95,7 @@ export const callWorkflow = Effect.fnUntraced(function* (
       workflowId: child_workflow_id,
       shard: child_shard,
       trigger: "workflow",
-      input: {
-        method: "POST",
-        path: "/",
-        query: "",
-        headers: JSON.stringify({ "content-type": "application/json" }),
-        body: Buffer.from(input)
-      },
+      input: jsonInput(input, headers),
       at: new Date(now)
     })
     return { id }

@@ -1,6 +1,5 @@
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { loopHeader } from "@tidegate/model/HeaderRules"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { WorkflowStatus } from "@tidegate/model/Workflow"
 import type { FailureRun } from "@tidegate/model/WorkflowRun"
@@ -10,7 +9,7 @@ import { masked } from "@tidegate/workflows/RunReport"
 import { onFailureOf } from "../journal/FailureStatement.ts"
 import { readHeaders } from "../reads/Payload.ts"
 import { withPartitions } from "../retention/Partitions.ts"
-import { beginRun } from "./BegunRuns.ts"
+import { beginRun, jsonInput } from "./BegunRuns.ts"
 
 /**
  * Runs that begin because another one has failed. The commit that ends a failed run is an arrival for its own workflow (`RunStatement.ts`), so
@@ -128,24 +127,13 @@ export const beginFailureRun = Effect.fnUntraced(function* ({
       error_message: refusal?.message ?? null
     }
     if (refusal === null) {
-      // What follows from it is in the same chain of requests: otherwise a failure that causes itself would go on for ever.
-      const mark = readHeaders(run.headers)[loopHeader]
       yield* beginRun({
         id,
         teamId: team_id,
         workflowId: target,
         shard: shardOf(target),
         trigger: "failure",
-        input: {
-          method: "POST",
-          path: "/",
-          query: "",
-          headers: JSON.stringify({
-            "content-type": "application/json",
-            ...(mark === undefined ? {} : { [loopHeader]: mark })
-          }),
-          body: Buffer.from(JSON.stringify(bodyOf(workflow_id, run_id, run)))
-        },
+        input: jsonInput(JSON.stringify(bodyOf(workflow_id, run_id, run)), readHeaders(run.headers)),
         at: new Date(now)
       })
     }

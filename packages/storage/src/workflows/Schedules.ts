@@ -6,7 +6,7 @@ import { yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
 import { compileSchedule, ticksOf } from "@tidegate/workflows/triggers/Schedule"
 import * as Columns from "../journal/Columns.ts"
 import { withPartitions } from "../retention/Partitions.ts"
-import { beginRun } from "./BegunRuns.ts"
+import { beginRun, jsonInput } from "./BegunRuns.ts"
 import type { WorkflowRow } from "./WorkflowRow.ts"
 
 /**
@@ -64,13 +64,8 @@ interface DueSchedule {
 const atOnce = 20
 
 /** The request that a run of a schedule has in its context. */
-const inputOf = ({ cron, timezone }: DueSchedule, occurrence: number) => ({
-  method: "POST",
-  path: "/",
-  query: "",
-  headers: JSON.stringify({ "content-type": "application/json" }),
-  body: Buffer.from(JSON.stringify({ scheduled_at: new Date(occurrence).toISOString(), cron, timezone }))
-})
+const inputOf = ({ cron, timezone }: DueSchedule, occurrence: number) =>
+  jsonInput(JSON.stringify({ scheduled_at: new Date(occurrence).toISOString(), cron, timezone }))
 
 /**
  * Begins the runs of schedules that are due at `now` (Unix ms). Returns their workflows, which have to be woken, and how many

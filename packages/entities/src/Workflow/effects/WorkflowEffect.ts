@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { Sharding } from "effect/cluster"
+import { storedHeaders } from "@tidegate/model/Message"
 import type { Database } from "@tidegate/storage/Database"
 import { callWorkflow, childLimits, type NotCalled } from "@tidegate/storage/workflows/ChildRuns"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
@@ -33,8 +34,9 @@ export const makeWorkflowStep = Effect.gen(function* () {
   const { wakeWorkflow } = yield* wakeUps
   return Effect.fnUntraced(function* (
     { context, inputs, startedAt, step }: StepEffect,
-    { id, team_id }: DueRun
+    run: DueRun
   ): Effect.fn.Return<Outcome> {
+    const { id, team_id } = run
     const workflow_id = String(context.workflow["id"])
     const child_workflow_id = step.step.resource_id!
     const called = yield* callWorkflow({
@@ -46,7 +48,8 @@ export const makeWorkflowStep = Effect.gen(function* () {
       shard: shardOf(sharding, workflow_id),
       child_workflow_id,
       child_shard: shardOf(sharding, child_workflow_id),
-      input: JSON.stringify(inputs.values["input"] ?? {})
+      input: JSON.stringify(inputs.values["input"] ?? {}),
+      headers: storedHeaders(run)
     }).pipe(
       Effect.provideContext(stored),
       Effect.catchTag("SqlError", () => Effect.succeed(null))

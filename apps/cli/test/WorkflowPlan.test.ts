@@ -304,6 +304,23 @@ describe("Import of workflows", () => {
     expect(calls[2]!.body).toMatchObject({ source_id: "id_till", steps: [{ resource_id: "id_second" }] })
   })
 
+  it("An on-failure workflow is named in the file, and is created before the workflows that name it", async () => {
+    const on_failure = { workflow_id: "wfl_1" }
+    const entry = entryOf("workflows", { ...paid, name: "other", triggers: { on_failure } } as unknown as Row, names)
+    expect(entry["triggers"]).toEqual({ on_failure: { workflow_id: { $workflow: "Paid" } } })
+    const named = { on_failure: { workflow_id: { $workflow: "alarm" } } }
+    const calls = await sent(
+      planned({
+        workflows: [
+          { name: "first", source_id: null, steps: [], triggers: named },
+          { name: "alarm", source_id: null, steps: [], triggers: {} }
+        ]
+      })
+    )
+    expect(calls.map(({ body }) => body["name"])).toEqual(["alarm", "first"])
+    expect(calls[1]!.body["triggers"]).toEqual({ on_failure: { workflow_id: "id_alarm" } })
+  })
+
   it("Workflows that call each other in a circle are created without steps first", async () => {
     const calling = (name: string, called: string) => ({
       name,

@@ -110,7 +110,7 @@ export const warningsOf = ({ warnings }: { readonly [member: string]: unknown })
 const begun = (name: string): JsonObject => ({ name, source_id: null, status: "draft", steps: [], edges: [] })
 
 /**
- * Workflows that call new ones come after these. If workflows call each other in a circle, one of them is created first without its steps:
+ * Workflows that call new ones, or name one to run when they fail, come after these. If workflows call each other in a circle, one of them is created first without its steps:
  * `begun` has these.
  */
 const inOrder = (
@@ -122,7 +122,7 @@ const inOrder = (
   const state = new Map<Step, "under way" | "done">()
   const visit = (step: Step): void => {
     state.set(step, "under way")
-    for (const { name, target } of referencesIn(step.wanted["steps"] ?? null)) {
+    for (const { name, target } of referencesIn([step.wanted["steps"] ?? null, step.wanted["triggers"] ?? null])) {
       const called = target === "workflow" ? isNew.get(name) : undefined
       if (called === undefined) continue
       if (state.get(called) === "under way") begun.add(called)

@@ -37,7 +37,7 @@ export const kindOfWorkflow = {
   singular: "workflow",
   members: ["description", "status", "source_id", "run_label", "triggers", "steps", "edges"],
   needed: ["steps"],
-  refers: ["source_id", "steps", "edges"],
+  refers: ["source_id", "triggers", "steps", "edges"],
   entry: (): JsonObject => ({}),
   isSame: (member: string, current: Entry, wanted: Entry) => isSameMember(current, wanted, member),
   read: converted(refer),

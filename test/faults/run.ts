@@ -8,6 +8,7 @@
  *   --operations     operators read lists, counts and metrics all the time, and retry in bulk what was delivered
  *   --minutes <n>    no round begins later than this (13)
  *   --workflows      instead of the rounds: runs of workflows whose processes are killed (four minutes)
+ *   --failover       instead of the rounds: a standby of the database is promoted, with and without synchronous replication (a minute)
  *   --list           the names of the rounds
  *
  * Prints a table, and exits with 1 when a promise was broken or a round was left out. Needs nothing but this repository:
@@ -27,6 +28,7 @@ const { values } = parseArgs({
     ordered: { type: "boolean", default: false },
     operations: { type: "boolean", default: false },
     workflows: { type: "boolean", default: false },
+    failover: { type: "boolean", default: false },
     minutes: { type: "string", default: "13" },
     list: { type: "boolean", default: false }
   }
@@ -35,6 +37,20 @@ const { values } = parseArgs({
 if (values.workflows) {
   await import("./workflows.ts")
   process.exit()
+}
+
+if (values.failover) {
+  const { failover } = await import("./Failover.ts")
+  const synchronous = await failover(true)
+  const asynchronous = await failover(false)
+  process.stdout.write(`${JSON.stringify({ synchronous, asynchronous }, null, 2)}\n`)
+  const { after = 0, alone = 0 } = asynchronous.lost
+  const asExpected =
+    Object.values(synchronous.lost).every((count) => count === 0) &&
+    // Without synchronous replication, what the standby did not have is lost, and nothing from after its promotion.
+    alone >= asynchronous.acknowledgedAlone &&
+    after === 0
+  process.exit(asExpected && [...synchronous.ended, ...asynchronous.ended].length === 0 ? 0 : 1)
 }
 
 const chosen = allFaults.filter(

@@ -16,7 +16,7 @@ export interface LinkOptions {
 export class DatabaseLink {
   /** The URL to give to the gateway. */
   readonly url: string
-  readonly #server: URL
+  #server: URL
   readonly #port: number
   readonly #open = new Set<Socket>()
   readonly #options: LinkOptions
@@ -61,6 +61,11 @@ export class DatabaseLink {
     const closed = new Promise<void>((resolve) => this.#listener.close(() => resolve()))
     for (const socket of this.#open) socket.destroy()
     await closed
+  }
+
+  /** New connections lead to this server from now on. Open ones stay. */
+  lead(databaseUrl: string): void {
+    this.#server = new URL(databaseUrl)
   }
 
   /** Does nothing if the link is not cut. */

@@ -166,9 +166,12 @@ export const layerCluster = (url: Redacted.Redacted): Layer.Layer<SqlClient.SqlC
 /** The time-out of the check whether the database answers. */
 const patience = "2 seconds"
 
-/** Whether the database answers. */
+/** Whether the database answers, and accepts writes: a standby does not. */
 export const answers: Effect.Effect<boolean, never, SqlClient.SqlClient> = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  sql`select 1`.pipe(Effect.timeout(patience), Effect.isSuccess)
+  sql<{ reads: boolean }>`select pg_is_in_recovery() as reads`.pipe(
+    Effect.timeout(patience),
+    Effect.match({ onSuccess: ([row]) => row?.reads === false, onFailure: () => false })
+  )
 )
 
 /** Takes a connection of each pool and returns it, for the metrics of how long that takes. It sends nothing to the server. */
@@ -194,9 +197,10 @@ export const tryPools: Effect.Effect<void, SqlError.SqlError, Database> = Effect
 
 /**
  * SQLSTATEs that are not about the statement, but say that the server could not run it now: connection (08), resources (53), the
- * server stopping, crashing or starting (57P), input and output (58), a session ended for its transaction (25P).
+ * server stopping, crashing or starting (57P), input and output (58), a session ended for its transaction (25P), a standby that is
+ * not the primary server yet or no longer (25006).
  */
-const passing = /^(08|25P0[34]|53|57P|58)/
+const passing = /^(08|25006|25P0[34]|53|57P|58)/
 
 /** Whether the session is lost or never existed: the server ended it, crashed, or is starting. */
 export const isSessionLost = ({ reason }: SqlError.SqlError): boolean =>

@@ -1,12 +1,12 @@
 import { isJsonObject } from "@tidegate/json/ExactNumber"
 import { parseJson } from "@tidegate/json/JsonText"
 import { connect } from "node:net"
-import { userInfo } from "node:os"
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { localTarget, openTunnel, type TunnelEvent } from "@tidegate/client/source"
+import { openTunnel, type TunnelEvent } from "@tidegate/client/source"
 import { failureOf, usage } from "../Failure.ts"
-import { access, call, lookUp, missing, namesIn, type Schemas } from "../Gateway.ts"
+import { access, call, lookUp, type Schemas } from "../Gateway.ts"
+import { maxSources, nameOf, type Route, routesOf, user } from "../Routes.ts"
 import { colored, Json, jsonLine, plain, say, Screen } from "../Output.ts"
 import { untilStopped } from "../Stopping.ts"
 import { sleeping } from "../Waiting.ts"
@@ -16,12 +16,13 @@ const healthyMs = 15_000
 const downMs = 5_000
 /** Milliseconds that the clean-up at the end may take. */
 const goodbyeMs = 5_000
-/** Maximum number of tunnels of one command. */
-const maxSources = 32
 
 const flags = {
-  target: Argument.String("port").pipe(
-    Argument.withDescription("Port of your app, or its URL on this machine: 3000, http://localhost:3000/base")
+  targets: Argument.String("port").pipe(
+    Argument.between(1, maxSources),
+    Argument.withDescription(
+      "Port of your app, or its URL on this machine: 3000, http://localhost:3000/base. For several apps, a source and a port each: shop=3000 till=4000"
+    )
   ),
   source: Flag.String("source").pipe(
     Flag.atMost(100),
@@ -61,19 +62,6 @@ const flags = {
   )
 }
 
-const user = (): string => {
-  const name = userInfo()
-    .username.toLowerCase()
-    .replace(/[^a-z0-9-]+/g, "-")
-  return name === "" ? "somebody" : name
-}
-
-const localUrl = (target: string) =>
-  Effect.try({
-    try: () => localTarget(/^\d{1,5}$/.test(target) ? `http://localhost:${target}` : target),
-    catch: (error) => usage((error as Error).message)
-  })
-
 /** Parses a filter rule. The gateway validates its content. */
 const filterRule = (text: string) =>
   Effect.try({
@@ -85,32 +73,11 @@ const filterRule = (text: string) =>
     catch: () => usage('--filter must be a JSON object such as {"body":{"type":"order.created"}}')
   })
 
-/** An existing source, or the name of one that has to be created. */
-type Wanted = Schemas["Source"] | string
-
-const nameOf = (source: Wanted): string => (typeof source === "string" ? source : source.name)
-
-/** The sources to listen to. A misspelt one is not created, because nobody would ever post to it. */
-const wantedSources = (given: ReadonlyArray<string>, create: boolean) =>
-  Effect.gen(function* () {
-    const names = yield* namesIn("source", given)
-    const isOwn = names.length === 0
-    const wanted = yield* Effect.forEach(isOwn ? [`local-${user()}`] : names, (name) =>
-      Effect.map(lookUp("source", name), (found): Wanted => found ?? name)
-    )
-    for (const name of wanted.filter((source) => typeof source === "string")) {
-      if (name.startsWith("src_")) return yield* missing("source", name)
-      if (!isOwn && !create) return yield* missing("source", name, "; --create makes it")
-    }
-    if (wanted.length > maxSources) return yield* usage(`more than ${maxSources} sources cannot be listened to at once`)
-    return [...new Map(wanted.map((source) => [nameOf(source), source])).values()]
-  })
-
 /**
  * The name of the listener's own destination and connection for the source. Existing ones are reused. A resource of another user with this
  * name is not changed into a tunnel.
  */
-const ownName = (listener: string, source: Wanted) =>
+const ownName = (listener: string, { source, target }: Route) =>
   Effect.gen(function* () {
     const name = `${listener}-${nameOf(source)}`.slice(0, 155)
     const there = yield* lookUp("destination", name)
@@ -122,7 +89,7 @@ const ownName = (listener: string, source: Wanted) =>
     if (wire !== null && (wire.source?.id !== sourceId || wire.destination?.id !== there?.id)) {
       return yield* usage(`the connection ${name} is there already, and leads elsewhere: say another --name`)
     }
-    return { name, source }
+    return { name, source, target }
   })
 
 /**
@@ -130,7 +97,7 @@ const ownName = (listener: string, source: Wanted) =>
  * recorded as ignored and never reach this program.
  */
 const wired = (
-  { name, source }: { readonly name: string; readonly source: Wanted },
+  { name, source, target }: Route & { readonly name: string },
   asked: { readonly path: string; readonly rules: Array<Schemas["ConnectionRule"]> }
 ) =>
   call(async (client, signal) => {
@@ -139,7 +106,7 @@ const wired = (
     const destination = await client.put("/destinations", { body: { name, type: "CLI", config } as never, signal })
     const body = { name, source_id: from.id, destination_id: destination.id, rules: asked.rules, disabled_at: null }
     const connection = await client.put("/connections", { body, signal })
-    return { source: from, destination, connection }
+    return { source: from, destination, connection, target }
   })
 
 /**
@@ -231,13 +198,12 @@ export const listen = Command.make(
   "listen",
   flags,
   Effect.fn(function* (asked) {
-    const target = yield* localUrl(asked.target)
     const rules = Option.isSome(asked.filter) ? [yield* filterRule(asked.filter.value)] : []
     const path = asked.path.startsWith("/") ? asked.path : `/${asked.path}`
     const listener = Option.getOrElse(asked.name, () => `cli-${user()}`)
-    const wanted = yield* wantedSources(asked.source, asked.create)
+    const routes = yield* routesOf(asked.targets, asked.source, asked.create)
     // Checked for all sources before anything is created.
-    const own = yield* Effect.forEach(wanted, (source) => ownName(listener, source))
+    const own = yield* Effect.forEach(routes, (route) => ownName(listener, route))
     const wires = yield* Effect.forEach(own, (one) => wired(one, { path, rules }))
     const who = yield* access
     const isJson = yield* Json
@@ -249,7 +215,7 @@ export const listen = Command.make(
     const print = (json: object, words: string): void =>
       void (isJson ? process.stdout.write(`${jsonLine(json)}\n`) : process.stdout.write(`${words}\n`))
 
-    for (const { connection, destination, source } of wires) {
+    for (const { connection, destination, source, target } of wires) {
       const wiring = {
         type: "listening",
         url: source.url,
@@ -260,7 +226,7 @@ export const listen = Command.make(
       yield* Console.log(isJson ? jsonLine(wiring) : `${source.url} -> ${target.href.replace(/\/$/, "")}${path}`)
       if (!isJson) yield* say(`source ${plain(source.name)}, destination ${plain(destination.name)}`)
     }
-    const tunnel = (destinationId: string, source: string, signal: AbortSignal) =>
+    const tunnel = (destinationId: string, source: string, target: URL, signal: AbortSignal) =>
       openTunnel({
         ...who,
         destinationId,
@@ -281,8 +247,11 @@ export const listen = Command.make(
           // If one tunnel ends, the others end, too.
           const ending = new AbortController()
           const all = AbortSignal.any([signal, ending.signal])
-          if (asked.healthcheck) void watched(target, print, all)
-          const tunnels = wires.map(({ destination, source }) => tunnel(destination.id, source.name, all))
+          const apps = new Map(wires.map(({ target }) => [target.href, target]))
+          if (asked.healthcheck) for (const target of apps.values()) void watched(target, print, all)
+          const tunnels = wires.map(({ destination, source, target }) =>
+            tunnel(destination.id, source.name, target, all)
+          )
           return Promise.all(tunnels).finally(() => ending.abort())
         },
         catch: failureOf
@@ -300,6 +269,10 @@ export const listen = Command.make(
     {
       command: "tidegate listen 3000 --source shop,till",
       description: "Delivers the events of two existing sources"
+    },
+    {
+      command: "tidegate listen shop=3000 till=4000",
+      description: "Delivers the events of each source to an app of its own"
     },
     {
       command: `tidegate listen 3000 --source shop --path /webhooks --filter '{"body":{"type":"order.created"}}'`,

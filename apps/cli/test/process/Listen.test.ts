@@ -32,6 +32,8 @@ const it = base.extend("mockApi", async ({}, { onCleanup }) => {
   /** What lists have, by their paths. */
   const there: Record<string, ReadonlyArray<object>> = {}
   const sockets: Array<WebSocket> = []
+  /** The tunnel of each local URL. */
+  const tunnels = new Map<string | null, WebSocket>()
   const results: Array<Record<string, unknown>> = []
   const server = createServer((request, response) => {
     void textOf(request).then((text) => {
@@ -56,8 +58,9 @@ const it = base.extend("mockApi", async ({}, { onCleanup }) => {
     })
   })
   const wss = new WebSocketServer({ server, handleProtocols: () => "tunnel.v1" })
-  wss.on("connection", (socket) => {
+  wss.on("connection", (socket, { url }) => {
     sockets.push(socket)
+    tunnels.set(new URL(url ?? "", "http://gateway").searchParams.get("local_url"), socket)
     socket.on("message", (data: Buffer) => results.push(JSON.parse(data.toString())))
     socket.send(JSON.stringify({ type: "hello", cli_id: `cli_${sockets.length}`, destination_id: "des_1" }))
   })
@@ -67,7 +70,7 @@ const it = base.extend("mockApi", async ({}, { onCleanup }) => {
     server.closeAllConnections()
     server.close()
   })
-  const deliver = (job_id: string, path: string): void => {
+  const deliver = (job_id: string, path: string, tunnel = sockets.at(-1)!): void => {
     const request = {
       method: "POST",
       path,
@@ -77,12 +80,13 @@ const it = base.extend("mockApi", async ({}, { onCleanup }) => {
       request_id: "req_1",
       attempt_number: 1
     }
-    sockets.at(-1)!.send(JSON.stringify({ type: "delivery", job_id, timeout_ms: 30_000, request }))
+    tunnel.send(JSON.stringify({ type: "delivery", job_id, timeout_ms: 30_000, request }))
   }
   return {
     calls,
     there,
     sockets,
+    tunnels,
     results,
     deliver,
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -186,6 +190,57 @@ it("Listen command serves several sources and ends cleanly when the terminal clo
     "/v1/connections/web_1/disable"
   ])
 })
+
+it("Listen command delivers the events of each source to the app that is written behind it", async ({
+  mockApi,
+  onTestFinished,
+  starting,
+  target
+}) => {
+  mockApi.there["/v1/sources"] = [
+    { id: "src_1", name: "shop", url: "http://gateway/e/src_1" },
+    { id: "src_2", name: "till", url: "http://gateway/e/src_2" }
+  ]
+  const asked: Array<string | undefined> = []
+  const other = createServer((request, response) => {
+    asked.push(request.url)
+    response.end("of the till")
+  })
+  await new Promise<void>((resolve) => void other.listen(0, "127.0.0.1", resolve))
+  onTestFinished(() => void other.close())
+  const urls = [target.port, (other.address() as AddressInfo).port].map((port) => `http://127.0.0.1:${port}`)
+  const words = ["listen", `shop=${urls[0]}`, `till=${urls[1]}/base`, "--name", "ada"]
+  const listening = starting(words, { env: { TIDEGATE_URL: mockApi.origin } })
+  await listening.line((line) => line === `http://gateway/e/src_1 -> ${urls[0]}/`)
+  await listening.line((line) => line === `http://gateway/e/src_2 -> ${urls[1]}/base/`)
+  await listening.line((line) => line.startsWith("shop: ready"))
+  await listening.line((line) => line.startsWith("till: ready"))
+  mockApi.deliver("1", "/paid", mockApi.tunnels.get(`${urls[1]}/base`))
+  await listening.line((line) => line.startsWith("till: 200 POST /paid evt_1 "))
+  expect(await eventually("the result", () => mockApi.results[0])).toMatchObject({ job_id: "1", body: "of the till" })
+  expect(asked).toEqual(["/base/paid"])
+  expect(target.received).toEqual([])
+  mockApi.deliver("2", "/order", mockApi.tunnels.get(`${urls[0]}/`))
+  await listening.line((line) => line.startsWith("shop: 200 POST /order evt_1 "))
+  expect(target.received.map(({ url }) => url)).toEqual(["/order"])
+  expect(await listening.interrupt()).toMatchObject({ code: 0 })
+})
+
+it.for<[ReadonlyArray<string>, number, string]>([
+  [["3000", "4000"], 2, "say which source goes to which port: shop=3000 till=4000"],
+  [["shop=3000", "4000"], 2, "write either source=port for each app, or one port and --source"],
+  [["shop=3000", "--source", "shop"], 2, "write either source=port for each app, or one port and --source"],
+  [["shop=3000", "src_1=4000"], 2, "the source shop is there twice"],
+  [["shop=3000", "till=4000"], 4, "there is no source till; --create makes it"]
+])(
+  "Listen command does nothing when its sources and ports are wrong: %j",
+  async ([words, expected, message], { mockApi, starting }) => {
+    mockApi.there["/v1/sources"] = [{ id: "src_1", name: "shop", url: "http://gateway/e/src_1" }]
+    const { code, complained } = await starting(["listen", ...words], { env: { TIDEGATE_URL: mockApi.origin } }).ended
+    expect(complained).toContain(message)
+    expect([code, mockApi.calls]).toEqual([expected, []])
+  }
+)
 
 it("Listen command reports in plain words that nothing listens at the local port", async ({ mockApi, starting }) => {
   const nobody = createServer()

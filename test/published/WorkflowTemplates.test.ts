@@ -33,7 +33,7 @@ const sectionOf = (template: (typeof templates)[number]): ReadonlyArray<string> 
 const templatesPage = (): Promise<string> =>
   page([
     "# Workflow templates",
-    "Templates are workflows to start from. Each one needs only the gateway itself and its bindings. `POST /workflow-templates/{key}/instantiate` with `bindings` makes a workflow from it: a draft that belongs to the team and is independent of the template from then on. `name` is unique in the team (default: the name of the template); `source_id` can be set later. A binding that is missing or of the wrong kind returns 422 `TEMPLATE_BINDING_INVALID`. [The tutorial](tutorial-workflow.md) starts with a template. This page is generated from the templates; `npm test -- test/published -u` writes it.",
+    "Templates are workflows to start from. Each one needs only the gateway itself and its bindings. `POST /workflow-templates/{key}/instantiate` with `bindings` makes a workflow from it: a draft that belongs to the team and is independent of the template from then on. `name` is unique in the team (default: the name of the template); `source_id` can be set later. A binding that is missing or of the wrong kind returns 422 `TEMPLATE_BINDING_INVALID`. A team can [save workflows of its own as templates](workflow-operations.md#templates-of-your-own); they are in the same list. [The tutorial](tutorial-workflow.md) starts with a template. This page is generated from the templates; `npm test -- test/published -u` writes it.",
     ...templates.flatMap(sectionOf)
   ])
 

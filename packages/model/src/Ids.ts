@@ -27,6 +27,7 @@ export const prefixes = {
   workflowRun: "wfr_",
   workflowStep: "wse_",
   workflowPart: "wsp_",
+  workflowTemplate: "wft_",
   stepRetry: "wro_",
   providerAccount: "pac_",
   channelSubscription: "chn_",

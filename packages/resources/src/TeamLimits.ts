@@ -37,6 +37,12 @@ export const teamLimits: { readonly [kind: string]: TeamLimit } = {
     setting: settingOf("workflow_versions"),
     code: "LIMIT_EXCEEDED"
   },
+  workflow_templates: {
+    what: "templates of workflows of its own",
+    most: 100,
+    setting: settingOf("workflow_templates"),
+    code: "LIMIT_EXCEEDED"
+  },
   provider_accounts: {
     what: "provider accounts that are not revoked",
     most: 200,

@@ -43,13 +43,15 @@ const placeOf = { destination: ids.destination, source: ids.source, url: "https:
 const placeholders = ({ bindings }: Template) =>
   Object.fromEntries(bindings.map(({ key, type }) => [key, placeOf[type]]))
 
-const shownStep = ({ action = null, kind, name = "" }: Schema.JsonObject) => {
+/** A step as a list of templates shows it. */
+export const shownStep = ({ action = null, kind, name = "" }: Schema.JsonObject) => {
   const { action_key = null, provider_key = null } = (action ?? {}) as { provider_key?: string; action_key?: string }
   return { name: name as string, kind: kind as string, provider_key, action_key }
 }
 
 export const shownTemplate = (template: Template): WorkflowTemplate => ({
   key: template.key,
+  origin: "gateway",
   version: template.version,
   name: template.name,
   description: template.description,
@@ -65,7 +67,7 @@ export const shownTemplates = (): ReadonlyArray<WorkflowTemplate> => templates.m
 /** The same with the workflow that it creates, before any binding is chosen. */
 export const detailedTemplate = (template: Template): WorkflowTemplateDetail => {
   const definition = template.graph(Object.fromEntries(template.bindings.map(({ key }) => [key, `<${key}>`])))
-  return Object.assign(shownTemplate(template), { definition })
+  return Object.assign(shownTemplate(template), { definition: { ...definition, run_label: null, triggers: null } })
 }
 
 export const templateExample = shownTemplate(templates[0]!)

@@ -58,6 +58,7 @@ import failureRuns from "./migrations/0055_failure_runs.ts"
 import teamDeletions from "./migrations/0056_team_deletions.ts"
 import acknowledgedAlerts from "./migrations/0057_acknowledged_alerts.ts"
 import workflowAccounts from "./migrations/0058_workflow_accounts.ts"
+import workflowTemplates from "./migrations/0059_workflow_templates.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -119,7 +120,8 @@ const record = {
   "0055_failure_runs": failureRuns,
   "0056_team_deletions": teamDeletions,
   "0057_acknowledged_alerts": acknowledgedAlerts,
-  "0058_workflow_accounts": workflowAccounts
+  "0058_workflow_accounts": workflowAccounts,
+  "0059_workflow_templates": workflowTemplates
 }
 const migrations = Migrator.fromRecord(record)
 

@@ -148,6 +148,7 @@ export const tables = {
   public_bins: { ...owned, softDeleted: false, hashed: ["token_hash"] },
   workflow_versions: { ...owned, softDeleted: false },
   workflow_drafts: { ...owned, softDeleted: false },
+  workflow_templates: { ...owned, softDeleted: false },
   workflow_schedules: { ...owned, softDeleted: false },
   action_versions: { ...owned, softDeleted: false },
   transformation_versions: { ...owned, softDeleted: false },

@@ -129,6 +129,8 @@ export const world = Layer.effectDiscard(
         values (${workflow}, '', ${team}, ${run}, now(), now(), now(), now() + interval '1 day')`
       yield* sql`insert into workflow_drafts (workflow_id, team_id, based_on_version, steps, edges, created_at, updated_at)
         values (${workflow}, ${team}, 1, '[]', '[]', now(), now())`
+      yield* sql`insert into workflow_templates (id, team_id, name, description, outline, steps, edges, bytes, created_at)
+        values (${`wft_${workflow}`}, ${team}, 't', '', '[]', '[]', '[]', 1, now())`
       yield* sql`insert into workflow_schedules (workflow_id, team_id, cron, timezone, missed, active)
         values (${workflow}, ${team}, '0 9 * * *', 'UTC', 'once', true)`
       yield* sql`insert into workflow_keys (workflow_id, key, team_id, run_id, expires_at)

@@ -135,6 +135,10 @@ export const it = gatewayIt
   })
   /** The same, but for a resource of its own where the operation changes one. */
   .extend("presentFor", ({ gateway, present }) => async ({ id, method, path }: Operation): Promise<Present> => {
+    if (id === "deleteWorkflowTemplate") {
+      const body = { workflow_id: present["wfl"]!, name: gateway.name("template") }
+      return { ...present, wft: (await gateway.api("POST", "/workflow-templates", body)).key }
+    }
     if (path.startsWith("/request-fixtures/")) {
       const body = { request_id: present["req"]!, name: "a fixture" }
       return { ...present, fix: (await gateway.api("POST", "/request-fixtures", body)).id }

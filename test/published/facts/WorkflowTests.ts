@@ -25,6 +25,14 @@ const draft = templated("Workflow template ${template.key} becomes a draft that 
 const own = templated("Workflow template without a given source and name makes a draft with the template's name")
 const missing = templated("Workflow template with wrong bindings is refused with each fault and creates nothing")
 
+const kept = tests("packages/api/test/TeamTemplates.test.ts")
+const keptOwn = kept("A team saves a workflow as a template, begins others from it and deletes it")
+const keptDraft = kept("A template is made of the draft of a workflow when that is asked for")
+const keptApart = kept("A team neither sees nor uses nor deletes templates and workflows of another team")
+const keptFew = kept(
+  "The number and the bytes of a team's templates are limited, also when the last ones are saved at the same time"
+)
+
 const saved = aggregated("Workflow and its source are created in one call, and the workflow is changed by its id")
 const acting = aggregated("Actions are saved with a workflow, and its steps name them by reference")
 const nothing = aggregated("Combined call writes nothing when one part is refused")
@@ -50,6 +58,7 @@ export const workflowTests: Section = {
     row("POST /workflows/test", mocked),
     row("GET /workflow-templates; GET /workflow-templates/{key}", list),
     row("POST /workflow-templates/{key}/instantiate", draft),
+    row("POST /workflow-templates; DELETE /workflow-templates/{key}", keptOwn),
     row("PUT /workflows/aggregate", saved)
   ],
   fields: {
@@ -58,6 +67,7 @@ export const workflowTests: Section = {
     WorkflowTest: [of("warnings", warned), of("steps[].warnings[].line_item_index steps[].warnings[].message", alone)],
     "WorkflowTemplate WorkflowTemplateDetail": [],
     WorkflowTemplateList: [],
+    WorkflowTemplateSave: [of("name description workflow_id", keptOwn), of("draft", keptDraft)],
     InstantiatedWorkflow: [of("steps edges triggers", draft)],
     WorkflowTemplateUse: [of("name source_id", own), of("bindings", missing)],
     WorkflowAggregateInput: [
@@ -69,6 +79,7 @@ export const workflowTests: Section = {
     ]
   },
   states: [
+    row("a template of a team is seen, used and deleted by this team alone", keptApart),
     row("a test is in no list and in no metric", sampled),
     row("an aggregate is written as a whole, or not at all", nothing),
     row("of two that write the same aggregate one does", race),
@@ -77,5 +88,8 @@ export const workflowTests: Section = {
       tutorial("The tutorial leads from a template to a run that failed and was retried")
     )
   ],
-  limits: [row("a test: 60 seconds, 2,000 transitions, 10 MiB of outputs", bounded)]
+  limits: [
+    row("templates of a team: 100, with 16 MiB together", keptFew),
+    row("a test: 60 seconds, 2,000 transitions, 10 MiB of outputs", bounded)
+  ]
 }

@@ -18,8 +18,7 @@ export const NewWorkflow = () => {
   const destinations = useChoices("destinations")
   const templates = useQuery({
     queryKey: ["templates"],
-    queryFn: () => client.get("/workflow-templates"),
-    staleTime: Infinity
+    queryFn: () => client.get("/workflow-templates")
   })
   const detail = useQuery({
     queryKey: ["template", key],
@@ -57,7 +56,7 @@ export const NewWorkflow = () => {
           <option value="">None: begin without steps</option>
           {templates.data.models.map((one) => (
             <option key={one.key} value={one.key}>
-              {one.name}
+              {one.origin === "team" ? `${one.name} (of your team)` : one.name}
             </option>
           ))}
         </select>

@@ -3,6 +3,7 @@ import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { InstantiatedWorkflow, WorkflowTemplate, WorkflowTemplateDetail } from "@tidegate/model/WorkflowTemplate"
+import { teamTemplateExample, templateSaveBody, templateSaveExample } from "@tidegate/resources/TeamTemplate"
 import {
   templateDetailExample,
   templateExample,
@@ -11,6 +12,7 @@ import {
 } from "@tidegate/resources/TemplateUse"
 import { workflow } from "@tidegate/resources/Workflow"
 import { Authorization } from "../contract/Authorization.ts"
+import { Deleted } from "../contract/Group.ts"
 import * as Lists from "../contract/Lists.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Parameters from "../contract/Parameters.ts"
@@ -21,6 +23,13 @@ const params = {
   key: Schema.String.check(Characters.upTo(96)).annotate({
     description: "The template's key",
     examples: [templateExample.key]
+  })
+}
+
+const ownParams = {
+  key: params.key.annotate({
+    description: "The key of a template that the team has saved",
+    examples: [teamTemplateExample.key]
   })
 }
 
@@ -37,8 +46,25 @@ export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
         id: "listWorkflowTemplates",
         permission: read,
         summary: "List the templates of workflows",
-        description: "The templates are part of the gateway and need no other service.",
+        description:
+          "First the templates of the gateway, which need no other service, then those that the team has saved. `origin` tells them apart.",
         answer: Lists.wholeList.example(templateExample)
+      })
+    ),
+    HttpApiEndpoint.post("save", "/workflow-templates", {
+      query: Parameters.onlyTeam,
+      payload: templateSaveBody.described,
+      success: WorkflowTemplate
+    }).annotateMerge(
+      operation({
+        id: "saveWorkflowTemplate",
+        permission: administering,
+        summary: "Save a workflow as a template of the team",
+        description:
+          "The template is a copy of the current version, or of the draft: later changes of the workflow do not change it. Its steps name the same resources. A team can have 100 templates of 16 MiB together.",
+        body: templateSaveExample,
+        answer: teamTemplateExample,
+        errors: ["NOT_FOUND", "RESOURCE_ALREADY_EXISTS", "LIMIT_EXCEEDED"]
       })
     ),
     HttpApiEndpoint.get("retrieve", "/workflow-templates/:key", {
@@ -52,6 +78,21 @@ export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
         summary: "Retrieve a template of workflows",
         description: "Returns the template's description, its bindings, and the steps and edges that it creates.",
         answer: templateDetailExample,
+        errors: ["NOT_FOUND"]
+      })
+    ),
+    HttpApiEndpoint.delete("delete", "/workflow-templates/:key", {
+      params: ownParams,
+      query: Parameters.onlyTeam,
+      success: Deleted
+    }).annotateMerge(
+      operation({
+        id: "deleteWorkflowTemplate",
+        permission: administering,
+        summary: "Delete a template of the team",
+        description:
+          "Workflows that were made of it stay. The templates of the gateway cannot be deleted: they are not found here.",
+        answer: { id: teamTemplateExample.key, deleted: true },
         errors: ["NOT_FOUND"]
       })
     ),

@@ -13,8 +13,8 @@ export interface Template {
   readonly name: string
   readonly description: string
   readonly bindings: ReadonlyArray<Binding>
-  /** The body of a sample request. */
-  readonly sample: Schema.JsonObject
+  /** The body of a sample request; null: there is none. */
+  readonly sample: Schema.JsonObject | null
   /** By the keys of its bindings. */
   readonly graph: (bound: Bound) => Graph
 }

@@ -151,7 +151,14 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
     Effect.gen(function* () {
       const workflow = yield* flow({ triggers: { schedule: [{ cron: " 0  9 * * 1-5 ", timezone: "Europe/Berlin" }] } })
       const schedule = [{ cron: "0 9 * * 1-5", timezone: "Europe/Berlin", missed: "once" }]
-      const unset = { answer: null, deduplicate: null, concurrency: null, rate_limit: null, debounce: null }
+      const unset = {
+        answer: null,
+        deduplicate: null,
+        concurrency: null,
+        rate_limit: null,
+        debounce: null,
+        batch: null
+      }
       expect(workflow).toMatchObject({ version: 1, triggers: { schedule, ...unset } })
       const change = (triggers: unknown) => call("PATCH", `/workflows/${workflow.id}`, { body: { triggers } })
       expect((yield* change({ schedule })).body.version).toBe(1)
@@ -217,7 +224,15 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
         [{ debounce: { wait_ms: 999 } }, "debounce.wait_ms"],
         [{ debounce: { wait_ms: 60_000, max_wait_ms: 59_999 } }, "debounce.max_wait_ms"],
         [{ debounce: { wait_ms: 60_000, key: "path" } }, "debounce.key"],
-        [{ debounce: { wait_ms: 60_000 }, answer: { step_id: "name" } }, "answer"]
+        [{ debounce: { wait_ms: 60_000 }, answer: { step_id: "name" } }, "answer"],
+        [{ batch: { window_ms: 999 } }, "batch.window_ms"],
+        [{ batch: { window_ms: 3_600_001 } }, "batch.window_ms"],
+        [{ batch: { window_ms: 60_000, max_count: 1 } }, "batch.max_count"],
+        [{ batch: { window_ms: 60_000, max_count: 501 } }, "batch.max_count"],
+        [{ batch: { window_ms: 60_000, key: "path" } }, "batch.key"],
+        [{ batch: { window_ms: 60_000, wait_ms: 1_000 } }, "batch.wait_ms"],
+        [{ batch: { window_ms: 60_000 }, answer: { step_id: "name" } }, "answer"],
+        [{ batch: { window_ms: 60_000 }, debounce: { wait_ms: 60_000 } }, "batch"]
       ] as const) {
         expect(yield* pathsOf(written)).toEqual([400, [`triggers.${path}`]])
       }
@@ -225,11 +240,15 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
         version: 3,
         triggers: { debounce: { key: null, wait_ms: 60_000, max_wait_ms: 600_000 } }
       })
+      expect((yield* change({ batch: { window_ms: 60_000 } })).body).toMatchObject({
+        version: 4,
+        triggers: { debounce: null, batch: { key: null, max_count: 100, window_ms: 60_000 } }
+      })
       // A version that was stored before there were limits has none.
       const sql = yield* SqlClient.SqlClient
-      yield* sql`update workflows set triggers = triggers - 'concurrency' - 'rate_limit' - 'debounce' where id = ${workflow.id}`
+      yield* sql`update workflows set triggers = triggers - 'concurrency' - 'rate_limit' - 'debounce' - 'batch' where id = ${workflow.id}`
       const old = (yield* call("GET", `/workflows/${workflow.id}`)).body
-      expect(old.triggers).toMatchObject({ concurrency: null, rate_limit: null, debounce: null })
+      expect(old.triggers).toMatchObject({ concurrency: null, rate_limit: null, debounce: null, batch: null })
       expect((yield* change({})).body.version).toBe(old.version)
     })
   )

@@ -200,6 +200,7 @@ describe("Builder of workflows", () => {
         concurrency: { limit: 1, key: ({ trigger }) => trigger.body.customer["e mail"] },
         rate_limit: { count: 60, period: "minute" },
         debounce: { key: ({ trigger }) => trigger.headers["x-order"], wait_ms: 5_000 },
+        batch: { key: ({ trigger }) => trigger.query["shop"], window_ms: 5_000, max_count: 10 },
         answer: null
       })
       .destination("to_crm", "des_1")
@@ -210,6 +211,7 @@ describe("Builder of workflows", () => {
       concurrency: { limit: 1, key: 'body.customer["e mail"]' },
       rate_limit: { count: 60, period: "minute" },
       debounce: { key: "headers.x-order", wait_ms: 5_000 },
+      batch: { key: "query.shop", window_ms: 5_000, max_count: 10 },
       answer: null
     })
     for (const { key } of [built.triggers!.concurrency!, built.triggers!.debounce!]) {

@@ -21,7 +21,8 @@ export const RunOutcome = Schema.Literals([
   "failed",
   "cancelled",
   "duplicate",
-  "superseded"
+  "superseded",
+  "batched"
 ])
 
 const row = {

@@ -53,18 +53,27 @@ export const WorkflowDebounce = Schema.Struct({
 }).annotate({ identifier: "WorkflowDebounce" })
 export type WorkflowDebounce = typeof WorkflowDebounce.Type
 
+/** Runs with the same value at `key` that are made within `window_ms` of the first one are carried out together, by that one. */
+export const WorkflowBatch = Schema.Struct({
+  key: Schema.NullOr(Schema.String),
+  max_count: Schema.Int,
+  window_ms: Schema.Int.annotate({ description: "Milliseconds" })
+}).annotate({ identifier: "WorkflowBatch" })
+export type WorkflowBatch = typeof WorkflowBatch.Type
+
 export const WorkflowTriggers = Schema.Struct({
   schedule: Schema.Array(WorkflowSchedule),
   answer: Schema.NullOr(WorkflowAnswer),
   deduplicate: Schema.NullOr(WorkflowDeduplicate),
   concurrency: Schema.NullOr(WorkflowConcurrency),
   rate_limit: Schema.NullOr(WorkflowRateLimit),
-  debounce: Schema.NullOr(WorkflowDebounce)
+  debounce: Schema.NullOr(WorkflowDebounce),
+  batch: Schema.NullOr(WorkflowBatch)
 }).annotate({ identifier: "WorkflowTriggers" })
 export type WorkflowTriggers = typeof WorkflowTriggers.Type
 
 /** Settings that came after others: a row that was stored before them has none. */
-const later: Partial<WorkflowTriggers> = { concurrency: null, rate_limit: null, debounce: null }
+const later: Partial<WorkflowTriggers> = { concurrency: null, rate_limit: null, debounce: null, batch: null }
 
 /** Stored triggers, complete. */
 export const completeTriggers = <Stored extends WorkflowTriggers | null>(stored: Stored): Stored =>

@@ -54,6 +54,7 @@ import workflowTurns from "./migrations/0051_workflow_turns.ts"
 import workflowWindows from "./migrations/0052_workflow_windows.ts"
 import workflowJoins from "./migrations/0053_workflow_joins.ts"
 import workflowChildren from "./migrations/0054_workflow_children.ts"
+import workflowBatches from "./migrations/0055_workflow_batches.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -111,7 +112,8 @@ const record = {
   "0051_workflow_turns": workflowTurns,
   "0052_workflow_windows": workflowWindows,
   "0053_workflow_joins": workflowJoins,
-  "0054_workflow_children": workflowChildren
+  "0054_workflow_children": workflowChildren,
+  "0055_workflow_batches": workflowBatches
 }
 const migrations = Migrator.fromRecord(record)
 

@@ -12,6 +12,7 @@ const made = triggers("A paused workflow makes up for missed times when it goes 
 const limited = triggers("Limits on runs are stored with their defaults, belong to the version, and are validated")
 const turns = tests("packages/entities/test/RunTurns.test.ts")
 const debounced = tests("packages/entities/test/DebouncedRuns.test.ts")
+const batched = tests("packages/entities/test/BatchedRuns.test.ts")
 
 export const workflowTriggers: Section = {
   title: "Triggers of workflows",
@@ -21,13 +22,14 @@ export const workflowTriggers: Section = {
     "WorkflowTriggers WorkflowTriggersWrite": [
       of("schedule schedule[].* answer", written),
       of("deduplicate", repeated),
-      of("concurrency rate_limit debounce", limited)
+      of("concurrency rate_limit debounce batch", limited)
     ],
     WorkflowSchedule: [of("cron timezone missed", written)],
     "WorkflowDeduplicate WorkflowDeduplicateWrite": [of("key window_ms", repeated)],
     "WorkflowConcurrency WorkflowConcurrencyWrite": [of("limit key", limited)],
     "WorkflowRateLimit WorkflowRateLimitWrite": [of("count period", limited)],
     "WorkflowDebounce WorkflowDebounceWrite": [of("key wait_ms max_wait_ms", limited)],
+    "WorkflowBatch WorkflowBatchWrite": [of("key max_count window_ms", limited)],
     "WorkflowAnswer WorkflowAnswerWrite": [of("step_id timeout_ms", answered)]
   },
   states: [
@@ -55,6 +57,14 @@ export const workflowTriggers: Section = {
       "a death of the process supersedes no run twice",
       debounced("A death after a run was superseded ends it later, and one before a run begins lets it begin")
     ),
+    row(
+      "runs of one key are carried out together",
+      batched("The first run of a key carries out what came within the window, in the order of arrival")
+    ),
+    row(
+      "a death of the process loses no request of a batch",
+      batched("Random deaths of the process lose no request, and carry none out twice")
+    ),
     row("what is missed follows a stated rule", made),
     row(
       "a repeated call with an idempotency key begins one run",
@@ -71,6 +81,10 @@ export const workflowTriggers: Section = {
     row(
       "10,000 keys of a workflow wait for later runs",
       debounced("Waiting runs begin when the setting is removed, and a run of one key too many ends with a reason")
+    ),
+    row(
+      "500 requests of a batch; a full one begins at once",
+      batched("A full batch begins at once, and the next run opens another one")
     ),
     row("1,000 runs at once; 100 starts a second", limited),
     row(

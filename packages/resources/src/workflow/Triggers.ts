@@ -4,7 +4,15 @@ import { compileSchedule, longestCron } from "@tidegate/workflows/triggers/Sched
 import { didYouMean } from "@tidegate/model/NearestName"
 import type { FieldErrors } from "../Input.ts"
 import { OneOf, optional, text } from "../Members.ts"
-import { ConcurrencyWrite, DebounceWrite, KeyPath, maxWaitOf, RateLimitWrite } from "./TurnSettings.ts"
+import {
+  BatchWrite,
+  ConcurrencyWrite,
+  DebounceWrite,
+  KeyPath,
+  maxWaitOf,
+  RateLimitWrite,
+  usualBatch
+} from "./TurnSettings.ts"
 
 /** What begins a workflow's runs beside its source's requests, as it is written. */
 
@@ -97,7 +105,8 @@ export const TriggersWrite = Schema.NullOr(
     deduplicate: optional(Deduplicate),
     concurrency: optional(ConcurrencyWrite),
     rate_limit: optional(RateLimitWrite),
-    debounce: optional(DebounceWrite)
+    debounce: optional(DebounceWrite),
+    batch: optional(BatchWrite)
   }).annotate({ identifier: "WorkflowTriggersWrite" })
 ).annotate({
   message: "must be an object or null",
@@ -131,6 +140,14 @@ export const triggersOf = (written: typeof TriggersWrite.Type): WorkflowTriggers
                 key: written.debounce.key ?? null,
                 wait_ms: written.debounce.wait_ms,
                 max_wait_ms: maxWaitOf(written.debounce)
+              },
+        batch:
+          written.batch == null
+            ? null
+            : {
+                key: written.batch.key ?? null,
+                max_count: written.batch.max_count ?? usualBatch,
+                window_ms: written.batch.window_ms
               }
       }
 
@@ -144,13 +161,21 @@ export const triggerFaults = ({
   readonly steps: ReadonlyArray<{ readonly id: string }>
   readonly triggers: WorkflowTriggers | null
 }): FieldErrors => {
+  if (triggers?.debounce != null && triggers.batch != null) {
+    return [
+      {
+        path: "triggers.batch",
+        message: "cannot be used with debounce: one carries out all requests, the other the last"
+      }
+    ]
+  }
   const answer = triggers?.answer ?? null
   if (answer === null) return []
   if (source_id === null) return [{ path: "triggers.answer", message: "has no effect: the workflow has no source" }]
-  if (triggers?.debounce != null) {
-    return [
-      { path: "triggers.answer", message: "cannot be used with debounce: its sender would wait for later requests" }
-    ]
+  for (const setting of ["debounce", "batch"] as const) {
+    if (triggers?.[setting] == null) continue
+    const message = `cannot be used with ${setting}: its sender would wait for later requests`
+    return [{ path: "triggers.answer", message }]
   }
   const ids = steps.map(({ id }) => id)
   return ids.includes(answer.step_id)

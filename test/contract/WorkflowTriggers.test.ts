@@ -173,3 +173,25 @@ it("A run that fails begins a run of the on-failure workflow, with what failed",
   const { body } = await gateway.call("GET", `/workflows/${workflow.id}/runs/${failed.id}`)
   expect(body.on_failure).toEqual(failed.on_failure)
 })
+
+it("Requests of a key begin one run with all of them, and a killed process loses none", async ({ gateway }) => {
+  const step = { ...trim("{{item.body.name}}"), config: { for_each: "{{trigger.batch}}" } }
+  const { post, workflow } = await make(gateway, [step], [edge(null, "name")], {
+    batch: { key: "body.shop", window_ms: 3_600_000, max_count: 3 }
+  })
+  const send = async (name: string): Promise<string> => {
+    const { request_id } = JSON.parse((await post(JSON.stringify({ shop: 1, name }))).body)
+    const [run] = await gateway.sql("select id from workflow_runs where request_id = $1", [request_id])
+    return run.id
+  }
+  const first = await send(" Ada ")
+  const second = await send("Bob ")
+  const batched = { row: { status: "succeeded", outcome: "batched", error_message: `${first} carries it out` } }
+  expect(await ended(gateway, second)).toMatchObject(batched)
+  await gateway.restart("SIGKILL")
+  const third = await send(" Cy")
+  expect(await ended(gateway, third)).toMatchObject(batched)
+  const { outputs, row } = await ended(gateway, first)
+  expect(row).toMatchObject({ outcome: "completed", workflow_id: workflow.id })
+  for (const name of ["Ada", "Bob", "Cy"]) expect(JSON.stringify(outputs)).toContain(`"result":"${name}"`)
+})

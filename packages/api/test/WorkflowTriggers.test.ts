@@ -157,6 +157,7 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
         concurrency: null,
         rate_limit: null,
         debounce: null,
+        batch: null,
         on_failure: null
       }
       expect(workflow).toMatchObject({ version: 1, triggers: { schedule, ...unset } })
@@ -224,7 +225,15 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
         [{ debounce: { wait_ms: 999 } }, "debounce.wait_ms"],
         [{ debounce: { wait_ms: 60_000, max_wait_ms: 59_999 } }, "debounce.max_wait_ms"],
         [{ debounce: { wait_ms: 60_000, key: "path" } }, "debounce.key"],
-        [{ debounce: { wait_ms: 60_000 }, answer: { step_id: "name" } }, "answer"]
+        [{ debounce: { wait_ms: 60_000 }, answer: { step_id: "name" } }, "answer"],
+        [{ batch: { window_ms: 999 } }, "batch.window_ms"],
+        [{ batch: { window_ms: 3_600_001 } }, "batch.window_ms"],
+        [{ batch: { window_ms: 60_000, max_count: 1 } }, "batch.max_count"],
+        [{ batch: { window_ms: 60_000, max_count: 501 } }, "batch.max_count"],
+        [{ batch: { window_ms: 60_000, key: "path" } }, "batch.key"],
+        [{ batch: { window_ms: 60_000, wait_ms: 1_000 } }, "batch.wait_ms"],
+        [{ batch: { window_ms: 60_000 }, answer: { step_id: "name" } }, "answer"],
+        [{ batch: { window_ms: 60_000 }, debounce: { wait_ms: 60_000 } }, "batch"]
       ] as const) {
         expect(yield* pathsOf(written)).toEqual([400, [`triggers.${path}`]])
       }
@@ -232,11 +241,21 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
         version: 3,
         triggers: { debounce: { key: null, wait_ms: 60_000, max_wait_ms: 600_000 } }
       })
+      expect((yield* change({ batch: { window_ms: 60_000 } })).body).toMatchObject({
+        version: 4,
+        triggers: { debounce: null, batch: { key: null, max_count: 100, window_ms: 60_000 } }
+      })
       // A version that was stored before there were limits has none.
       const sql = yield* SqlClient.SqlClient
-      yield* sql`update workflows set triggers = triggers - 'concurrency' - 'rate_limit' - 'debounce' - 'on_failure' where id = ${workflow.id}`
+      yield* sql`update workflows set triggers = triggers - 'concurrency' - 'rate_limit' - 'debounce' - 'batch' - 'on_failure' where id = ${workflow.id}`
       const old = (yield* call("GET", `/workflows/${workflow.id}`)).body
-      expect(old.triggers).toMatchObject({ concurrency: null, rate_limit: null, debounce: null, on_failure: null })
+      expect(old.triggers).toMatchObject({
+        concurrency: null,
+        rate_limit: null,
+        debounce: null,
+        batch: null,
+        on_failure: null
+      })
       expect((yield* change({})).body.version).toBe(old.version)
     })
   )

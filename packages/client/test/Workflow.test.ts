@@ -201,6 +201,7 @@ describe("Builder of workflows", () => {
         rate_limit: { count: 60, period: "minute" },
         debounce: { key: ({ trigger }) => trigger.headers["x-order"], wait_ms: 5_000 },
         on_failure: { workflow_id: "wfl_1" },
+        batch: { key: ({ trigger }) => trigger.query["shop"], window_ms: 5_000, max_count: 10 },
         answer: null
       })
       .destination("to_crm", "des_1")
@@ -212,6 +213,7 @@ describe("Builder of workflows", () => {
       rate_limit: { count: 60, period: "minute" },
       debounce: { key: "headers.x-order", wait_ms: 5_000 },
       on_failure: { workflow_id: "wfl_1" },
+      batch: { key: "query.shop", window_ms: 5_000, max_count: 10 },
       answer: null
     })
     for (const { key } of [built.triggers!.concurrency!, built.triggers!.debounce!]) {

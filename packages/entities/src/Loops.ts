@@ -41,6 +41,11 @@ export interface Loops {
    * it: otherwise a broken destination of system events would cause events for ever, on whatever way they reach it.
    */
   readonly isSystem: (headers: Values, teamId: string) => boolean
+  /**
+   * How deep a request with these headers is in its chain, as a text: empty for one that is in no chain. Those that follow from a
+   * system event have other texts.
+   */
+  readonly depthOf: (headers: Values, teamId: string) => string
 }
 
 export const makeLoops = (keys: LoopKeys, limits: LoopLimits, now: () => number = () => performance.now()): Loops => {
@@ -76,7 +81,12 @@ export const makeLoops = (keys: LoopKeys, limits: LoopLimits, now: () => number 
     },
     beginSystem: (teamId) => writeChain(keys, { root: systemRoot(teamId), hops: 0, others: [] }),
     isSystem: (headers, teamId) =>
-      headers[loopHeader] !== undefined && readChain(keys, headers, "").root === systemRoot(teamId)
+      headers[loopHeader] !== undefined && readChain(keys, headers, "").root === systemRoot(teamId),
+    depthOf: (headers, teamId) => {
+      if (headers[loopHeader] === undefined) return ""
+      const { hops, root } = readChain(keys, headers, "")
+      return root === systemRoot(teamId) ? `system ${hops}` : hops === 0 ? "" : `${hops}`
+    }
   }
 }
 

@@ -27,6 +27,7 @@ const runOn = (body: unknown): DueRun => {
     created_at: now,
     due_at: now,
     carried: null,
+    batch_id: null,
     found: 1,
     ingested_at: now,
     method: "POST",

@@ -21,7 +21,8 @@ export const RunOutcome = Schema.Literals([
   "failed",
   "cancelled",
   "duplicate",
-  "superseded"
+  "superseded",
+  "batched"
 ])
 
 /** The on-failure run of a run that has failed. */

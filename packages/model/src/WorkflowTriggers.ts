@@ -53,6 +53,14 @@ export const WorkflowDebounce = Schema.Struct({
 }).annotate({ identifier: "WorkflowDebounce" })
 export type WorkflowDebounce = typeof WorkflowDebounce.Type
 
+/** Runs with the same value at `key` that are made within `window_ms` of the first one are carried out together, by that one. */
+export const WorkflowBatch = Schema.Struct({
+  key: Schema.NullOr(Schema.String),
+  max_count: Schema.Int,
+  window_ms: Schema.Int.annotate({ description: "Milliseconds" })
+}).annotate({ identifier: "WorkflowBatch" })
+export type WorkflowBatch = typeof WorkflowBatch.Type
+
 /** The workflow of the team of which a run begins when a run fails. */
 export const WorkflowOnFailure = Schema.Struct({
   workflow_id: Schema.String
@@ -66,12 +74,19 @@ export const WorkflowTriggers = Schema.Struct({
   concurrency: Schema.NullOr(WorkflowConcurrency),
   rate_limit: Schema.NullOr(WorkflowRateLimit),
   debounce: Schema.NullOr(WorkflowDebounce),
+  batch: Schema.NullOr(WorkflowBatch),
   on_failure: Schema.NullOr(WorkflowOnFailure)
 }).annotate({ identifier: "WorkflowTriggers" })
 export type WorkflowTriggers = typeof WorkflowTriggers.Type
 
 /** Settings that came after others: a row that was stored before them has none. */
-const later: Partial<WorkflowTriggers> = { concurrency: null, rate_limit: null, debounce: null, on_failure: null }
+const later: Partial<WorkflowTriggers> = {
+  concurrency: null,
+  rate_limit: null,
+  debounce: null,
+  batch: null,
+  on_failure: null
+}
 
 /** Stored triggers, complete. */
 export const completeTriggers = <Stored extends WorkflowTriggers | null>(stored: Stored): Stored =>

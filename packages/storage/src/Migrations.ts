@@ -59,6 +59,7 @@ import teamDeletions from "./migrations/0056_team_deletions.ts"
 import acknowledgedAlerts from "./migrations/0057_acknowledged_alerts.ts"
 import workflowAccounts from "./migrations/0058_workflow_accounts.ts"
 import workflowTemplates from "./migrations/0059_workflow_templates.ts"
+import workflowBatches from "./migrations/0060_workflow_batches.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -121,7 +122,8 @@ const record = {
   "0056_team_deletions": teamDeletions,
   "0057_acknowledged_alerts": acknowledgedAlerts,
   "0058_workflow_accounts": workflowAccounts,
-  "0059_workflow_templates": workflowTemplates
+  "0059_workflow_templates": workflowTemplates,
+  "0060_workflow_batches": workflowBatches
 }
 const migrations = Migrator.fromRecord(record)
 

@@ -233,6 +233,7 @@ export const tables = {
   action_holds: { ...team, kind: "expires", at: "held_until" },
   workflow_values: { ...team, kind: "expires", at: "expires_at" },
   workflow_windows: { ...team, kind: "expires", at: "expires_at" },
+  workflow_batched: { ...team, kind: "expires", at: "expires_at" },
   workflow_waits: { ...team, kind: "expires", at: "expires_at" },
   workflow_awaited: { ...team, kind: "expires", at: "expires_at" },
   workflow_children: { ...team, kind: "expires", at: "expires_at" },

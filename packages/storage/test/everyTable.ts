@@ -127,6 +127,8 @@ export const world = Layer.effectDiscard(
         values (${run}, ${team}, ${workflow}, '', now())`
       yield* sql`insert into workflow_windows (workflow_id, key, team_id, run_id, run_at, opened_at, due_at, expires_at)
         values (${workflow}, '', ${team}, ${run}, now(), now(), now(), now() + interval '1 day')`
+      yield* sql`insert into workflow_batched (run_id, member_id, team_id, request_id, created_at, expires_at)
+        values (${run}, ${run}, ${team}, ${run}, now(), now() + interval '1 day')`
       yield* sql`insert into workflow_drafts (workflow_id, team_id, based_on_version, steps, edges, created_at, updated_at)
         values (${workflow}, ${team}, 1, '[]', '[]', now(), now())`
       yield* sql`insert into workflow_templates (id, team_id, name, description, outline, steps, edges, bytes, created_at)

@@ -213,7 +213,10 @@ export const metrics = {
 
   // Runs of workflows.
   workflowRuns: counters("tidegate_workflow_runs_total", "Runs of workflows that ended, by outcome.", [
-    ["outcome", ["completed", "filtered", "completed_with_errors", "failed", "cancelled", "duplicate", "superseded"]]
+    [
+      "outcome",
+      ["completed", "filtered", "completed_with_errors", "failed", "cancelled", "duplicate", "superseded", "batched"]
+    ]
   ]),
   workflowRunSeconds: histogram(
     "tidegate_workflow_run_seconds",

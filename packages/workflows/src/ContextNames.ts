@@ -34,7 +34,8 @@ const knownOf: { readonly [root: string]: Known } = {
     body: "anything",
     query: "anything",
     source: members("id", "name"),
-    item: "anything"
+    item: "anything",
+    batch: "anything"
   },
   run: {
     ...(members("id", "started_at", "attempt") as object),
@@ -105,7 +106,7 @@ const rootsOfConditions = [...rootsOfRuns, ...partsOfRequest]
 
 /** A reference that starts at the run's context, not at the part of a request that it stands in. */
 const intoRun =
-  /^(?:trigger\.(?:body|headers|query|path|method|request_id|received_at|source)|steps\.[^.[\]]+\.(?:output|status|error))(?:[.[]|$)/
+  /^(?:trigger\.(?:body|headers|query|path|method|request_id|received_at|source|batch)|steps\.[^.[\]]+\.(?:output|status|error))(?:[.[]|$)/
 
 /** Whether a condition compares with a value of the run: then its references start at the run's context, even in a short form. */
 export const refersToRun = (condition: unknown): boolean =>

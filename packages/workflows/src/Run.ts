@@ -104,6 +104,7 @@ export interface RunState {
     | "cancelled"
     | "duplicate"
     | "superseded"
+    | "batched"
     | null
   /** While it is true, nothing starts. */
   readonly held: boolean

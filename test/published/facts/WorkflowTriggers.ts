@@ -19,6 +19,7 @@ const named = onFailure(
   "A workflow that could not begin is refused when it is named, and one that was named before stays"
 )
 const tellsOfIt = onFailure("A failed run and its on-failure run name each other")
+const batched = tests("packages/entities/test/BatchedRuns.test.ts")
 
 export const workflowTriggers: Section = {
   title: "Triggers of workflows",
@@ -28,7 +29,7 @@ export const workflowTriggers: Section = {
     "WorkflowTriggers WorkflowTriggersWrite": [
       of("schedule schedule[].* answer", written),
       of("deduplicate", repeated),
-      of("concurrency rate_limit debounce", limited),
+      of("concurrency rate_limit debounce batch", limited),
       of("on_failure", named)
     ],
     WorkflowSchedule: [of("cron timezone missed", written)],
@@ -36,6 +37,7 @@ export const workflowTriggers: Section = {
     "WorkflowConcurrency WorkflowConcurrencyWrite": [of("limit key", limited)],
     "WorkflowRateLimit WorkflowRateLimitWrite": [of("count period", limited)],
     "WorkflowDebounce WorkflowDebounceWrite": [of("key wait_ms max_wait_ms", limited)],
+    "WorkflowBatch WorkflowBatchWrite": [of("key max_count window_ms", limited)],
     "WorkflowOnFailure WorkflowOnFailureWrite": [of("workflow_id", named)],
     FailureRun: [of("*", tellsOfIt)],
     "WorkflowAnswer WorkflowAnswerWrite": [of("step_id timeout_ms", answered)]
@@ -64,6 +66,14 @@ export const workflowTriggers: Section = {
     row(
       "a death of the process supersedes no run twice",
       debounced("A death after a run was superseded ends it later, and one before a run begins lets it begin")
+    ),
+    row(
+      "runs of one key are carried out together",
+      batched("The first run of a key carries out what came within the window, in the order of arrival")
+    ),
+    row(
+      "a death of the process loses no request of a batch",
+      batched("Random deaths of the process lose no request, and carry none out twice")
     ),
     row(
       "a failed run begins one run of the on-failure workflow",
@@ -95,6 +105,10 @@ export const workflowTriggers: Section = {
     row(
       "10,000 keys of a workflow wait for later runs",
       debounced("Waiting runs begin when the setting is removed, and a run of one key too many ends with a reason")
+    ),
+    row(
+      "500 requests of a batch; a full one begins at once",
+      batched("A full batch begins at once, and the next run opens another one")
     ),
     row("1,000 runs at once; 100 starts a second", limited),
     row(

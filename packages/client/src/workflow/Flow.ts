@@ -21,10 +21,23 @@ export type Settings = Pick<Schemas["WorkflowWrite"], "description" | "run_label
 /** The outputs of steps, by their ids. */
 export type Outputs = object
 
+/** A request of a batch. */
+export interface BatchedRequest<Body> {
+  readonly request_id: string
+  readonly received_at: string
+  readonly method: string
+  readonly path: string
+  readonly headers: Anything
+  readonly query: Anything
+  readonly body: Body
+}
+
 /** What a step can refer to: the request, the steps before it, and in a step for each element of a list, the element. */
 export interface Refs<Body, Steps extends Outputs, Item> {
   readonly trigger: Ref<{
     readonly body: Body
+    /** Of a workflow with `triggers.batch`: the requests that its run carries out. */
+    readonly batch: ReadonlyArray<BatchedRequest<Body>>
     readonly headers: Anything
     readonly query: Anything
     readonly path: string

@@ -20,13 +20,16 @@ export interface DebouncedRuns {
   readonly nextAt: number
 }
 
-/** Of runs that want to begin, those that no later one may supersede any more. Runs that have begun, and retried ones, are no concern. */
+/**
+ * Of runs that want to begin, those that no later one may supersede any more. Runs that have begun, retried ones,
+ * and those that carry out a batch are no concern.
+ */
 export const debouncedRuns = Effect.fnUntraced(function* (
   workflowId: string,
   due: ReadonlyArray<DueRun>,
   debounce: WorkflowDebounce | null
 ): Effect.fn.Return<DebouncedRuns, SqlError.SqlError, Database> {
-  const fresh = debounce === null ? [] : due.filter(({ parts }) => parts === 0)
+  const fresh = debounce === null ? [] : due.filter(({ batch_id, parts }) => parts === 0 && batch_id === null)
   const keys = debounce?.key == null ? null : yield* keysOf(fresh, debounce.key)
   const runs = fresh.flatMap(({ created_at, id }) => {
     const key = keys === null ? "" : keys.get(id)

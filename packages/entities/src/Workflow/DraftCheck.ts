@@ -98,7 +98,9 @@ export const checkDraft = (
           status: "queued",
           created_at: new Date(now),
           due_at: new Date(now),
-          carried: null
+          carried: null,
+          batch_id: null,
+          ...(live.triggers?.batch == null ? {} : { batch: [{ ...sample.value, request_id }] })
         }
         const facts = yield* Semaphore.withPermit(yield* oneReading, factsOf(run, about))
         const tried = (workflow: Workflow) =>

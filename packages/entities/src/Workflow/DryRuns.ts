@@ -109,10 +109,12 @@ const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team
       steps: steps ?? [],
       edges: edges ?? chainOf(steps ?? []),
       run_label: null,
-      source_id: source_id ?? null
+      source_id: source_id ?? null,
+      batches: false
     }
   }
   const found = yield* (yield* Workflows).get(team_id, id)
+  const batches = found.triggers?.batch != null
   if (input.draft === true) {
     const draft = yield* query(draftDefinition(team_id, id))
     return {
@@ -120,7 +122,8 @@ const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team
       steps: draft.steps,
       edges: draft.edges as unknown as NonNullable<typeof edges>,
       run_label: draft.run_label,
-      source_id: found.source_id
+      source_id: found.source_id,
+      batches
     }
   }
   const written = { steps: steps ?? found.steps ?? [], edges: found.edges ?? [] }
@@ -130,7 +133,8 @@ const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team
     steps: written.steps,
     edges: edges ?? (staysChain ? chainOf(written.steps) : written.edges),
     run_label: found.run_label,
-    source_id: found.source_id
+    source_id: found.source_id,
+    batches
   }
 })
 
@@ -151,7 +155,8 @@ const requestOf = Effect.fnUntraced(function* (
     status: "queued" as const,
     created_at: now,
     due_at: now,
-    carried: null
+    carried: null,
+    batch_id: null
   }
   const { request_id, trigger } = input
   if ((trigger ?? null) !== null) {
@@ -195,7 +200,7 @@ export const tryWorkflow = (
     asked.team_id,
     Effect.gen(function* () {
       const { input, run_id, stored, team_id } = asked
-      const { about, edges, run_label, source_id, steps } = yield* subjectOf(id, asked)
+      const { about, batches, edges, run_label, source_id, steps } = yield* subjectOf(id, asked)
       const mocks = mocksOf(input)
       const { facts: factsAbout } = yield* Workflows
       const compiled = yield* query(checkDryRun({ steps, edges }, new Set(mocks.keys()), factsAbout(team_id)))
@@ -208,7 +213,9 @@ export const tryWorkflow = (
         (yield* Room).reading,
         Effect.gen(function* () {
           const { received, ...request } = yield* requestOf(asked, source_id, new Date(now))
-          const run: DueRun = { ...request, id: run_id, version: about.version }
+          const whole = { ...request, id: run_id, version: about.version }
+          // A test is a batch of one.
+          const run: DueRun = batches ? { ...whole, batch: [whole] } : whole
           return { received, run, facts: yield* factsOf(run, about, links) }
         })
       )

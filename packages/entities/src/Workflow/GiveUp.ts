@@ -13,7 +13,7 @@ const againAfter = 3_600_000
 /** `as`: how the run ends, if not as cancelled. */
 export interface GivenUpAs {
   readonly fromFirst?: boolean
-  readonly as?: { readonly status: "succeeded"; readonly outcome: "duplicate" | "superseded" } | null
+  readonly as?: { readonly status: "succeeded"; readonly outcome: "duplicate" | "superseded" | "batched" } | null
 }
 
 /**

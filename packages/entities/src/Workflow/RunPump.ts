@@ -1,11 +1,14 @@
 import { Clock, Effect } from "effect"
 import type { WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
 import { makeWakeableWorker, type Next } from "@tidegate/runtime/WakeableWorker"
+import { batchInputs } from "@tidegate/storage/workflows/BatchInputs"
 import { clearDeleted } from "@tidegate/storage/workflows/RunClearing"
 import { bytesOf, type DueRun, dueRuns, partsOf } from "@tidegate/storage/workflows/Runs"
+import { payloadGone } from "@tidegate/storage/Tables"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { Holds } from "../holds/ActionHolds.ts"
 import { Hand, setAside } from "../InHand.ts"
+import { batchedRuns } from "./BatchedRuns.ts"
 import { carriedTo } from "./Carried.ts"
 import { debouncedRuns, tooManyKeys } from "./DebouncedRuns.ts"
 import type { GivenUpAs } from "./GiveUp.ts"
@@ -34,8 +37,24 @@ type Refusals = ReadonlyMap<string, readonly [error: StepError, as?: GivenUpAs]>
 
 const duplicate = { status: "succeeded", outcome: "duplicate" } as const
 const superseded = { status: "succeeded", outcome: "superseded" } as const
+const batched = { status: "succeeded", outcome: "batched" } as const
 
 const unreadable = { code: "INTERNAL_ERROR", message: "the version that the run goes by cannot be read" }
+
+/** Those of these runs that carry out a batch have it. A batch that retention has removed is like a request that it has removed. */
+const withBatches = Effect.fnUntraced(function* (due: ReadonlyArray<DueRun>, refusals: Refusals) {
+  // A run that has carried its batch into a wait needs nothing more.
+  const isWith = ({ batch_id, carried, id }: DueRun): boolean =>
+    batch_id !== null && carried === null && !refusals.has(id)
+  const ids = due.flatMap((run) => (isWith(run) ? [run.batch_id!] : []))
+  if (ids.length === 0) return due
+  const inputs = yield* batchInputs(due[0]!.team_id, [...new Set(ids)])
+  return due.map((run): DueRun => {
+    if (!isWith(run)) return run
+    const batch = inputs.get(run.batch_id!)
+    return batch === undefined ? { ...run, headers: payloadGone } : { ...run, batch }
+  })
+})
 
 /**
  * Carries on the due runs of a workflow according to its status. While it is paused, runs in hand stop before their next step,
@@ -92,7 +111,8 @@ export const runPump = Effect.fnUntraced(function* (
   /** Checked also with no run in hand: otherwise a thousand workflows that wake at once would each read as much as one may. */
   const hasRoom = (of: TeamRoom): boolean => !runs.isFull && of.mayRead(rooms.readBytes)
 
-  const begin = Effect.fnUntraced(function* (due: ReadonlyArray<DueRun>, refusals: Refusals) {
+  const begin = Effect.fnUntraced(function* (read: ReadonlyArray<DueRun>, refusals: Refusals) {
+    const due = yield* withBatches(read, refusals)
     const begun = due.filter(({ parts }) => parts > 0)
     const stored = yield* partsOf(
       begun.map(({ id }) => id),
@@ -146,12 +166,17 @@ export const runPump = Effect.fnUntraced(function* (
       // It waited, so it has no journal entries: otherwise it has begun meanwhile, and stays as it is.
       else yield* runs.giveUp({ id: run, team_id: due[0]!.team_id, parts: 0, attempts: 1 }, ...refusal)
     }
-    for (const run of debounced.refused) refusals.set(run, [tooManyKeys])
-    waits(debounced.nextAt)
-    const admitted = yield* turns.admit(debounced.begin)
+    const gathered = yield* batchedRuns(id, debounced.begin, triggers?.batch ?? null)
+    for (const [run, first] of gathered.batched) {
+      refusals.set(run, [{ code: "BATCHED_RUN", message: `${first} carries it out` }, { as: batched }])
+    }
+    for (const run of [...debounced.refused, ...gathered.refused]) refusals.set(run, [tooManyKeys])
+    waits(Math.min(debounced.nextAt, gathered.nextAt))
+    const admitted = yield* turns.admit(gathered.begin)
     for (const run of admitted.refused) refusals.set(run, [tooManyWaiting])
-    const begins = new Set(admitted.begin)
-    return { begin: due.filter((run) => begins.has(run) || refusals.has(run.id)), refusals, more: admitted.more }
+    const begins = new Map(admitted.begin.map((run) => [run.id, run]))
+    const begin = due.flatMap((run) => begins.get(run.id) ?? (refusals.has(run.id) ? [run] : []))
+    return { begin, refusals, more: admitted.more || gathered.others }
   })
 
   /** Starts due runs that are not in hand. Returns whether there may be more. */

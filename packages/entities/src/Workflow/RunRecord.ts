@@ -2,8 +2,9 @@ import type { Effect, Schema } from "effect"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { readJson } from "@tidegate/json/JsonText"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
-import { parseQuery, storedHeaders } from "@tidegate/model/Message"
+import { parseQuery, storedHeaders, type Values } from "@tidegate/model/Message"
 import { parsingBody } from "@tidegate/rules/RequestInput"
+import { payloadGone } from "@tidegate/storage/Tables"
 import type { RunTransition } from "@tidegate/storage/workflows/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/workflows/Runs"
 import type { Advanced } from "@tidegate/workflows/Advance"
@@ -30,23 +31,45 @@ export const factsOf = (
   links: RunLinks | null = null
 ): Effect.Effect<Facts> => inSlices(takenApart(run, workflow, links))
 
+type Request = Pick<DueRun, "body" | "ingested_at" | "method" | "path" | "query" | "request_id">
+
+function* requestIn({ body, ingested_at, method, path, query, request_id }: Request, headers: Values) {
+  const parsed = yield* parsingBody(headers, body ?? nothing)
+  yield
+  return {
+    request_id,
+    received_at: ingested_at.toISOString(),
+    method,
+    path,
+    headers,
+    query: parseQuery(query),
+    body: parsed
+  }
+}
+
+/** The requests of a batch as its run's steps read them. The batch usually contains the run's own request. */
+function* batchIn(
+  batch: NonNullable<DueRun["batch"]>,
+  own: { readonly request_id: string }
+): Resumable<ReadonlyArray<unknown>> {
+  const requests: Array<unknown> = []
+  for (const one of batch) {
+    const { ingested_at, request_id } = one
+    if (request_id === own.request_id) requests.push(own)
+    else if (one.headers !== payloadGone) requests.push(yield* requestIn(one, storedHeaders(one)))
+    else requests.push({ request_id, received_at: ingested_at.toISOString(), unavailable: true })
+  }
+  return requests
+}
+
 /** `links`: the URLs of steps of the run that wait. */
 export function* takenApart(run: DueRun, workflow: Facts["workflow"], links: RunLinks | null): Resumable<Facts> {
   const headers = storedHeaders(run)
   const source = { id: run.source_id, name: run.source_name }
-  const body = yield* parsingBody(headers, run.body ?? nothing)
-  yield
+  const trigger = yield* requestIn(run, headers)
+  const { batch } = run
   return {
-    trigger: {
-      request_id: run.request_id,
-      received_at: run.ingested_at.toISOString(),
-      method: run.method,
-      path: run.path,
-      headers,
-      query: parseQuery(run.query),
-      body,
-      source
-    },
+    trigger: { ...trigger, source, ...(batch === undefined ? {} : { batch: yield* batchIn(batch, trigger) }) },
     run: {
       id: run.id,
       started_at: run.created_at.toISOString(),
@@ -60,13 +83,13 @@ export function* takenApart(run: DueRun, workflow: Facts["workflow"], links: Run
 
 /** All values under secret names in the run's request and in the outputs of its steps, and the tokens in the URLs of its steps. */
 export function* secretTextsOf(
-  { trigger: { body, headers, query } }: Facts,
+  { trigger: { batch = [], body, headers, query } }: Facts,
   { steps }: RunState,
   links: RunLinks | null = null
 ): Resumable<SecretTexts> {
   const texts = new SecretTexts()
   if (links !== null) yield* texts.learn({ tokens: links.tokens })
-  yield* texts.learn([body, headers as Schema.JsonObject, query as Schema.JsonObject])
+  yield* texts.learn([body, headers as Schema.JsonObject, query as Schema.JsonObject, batch as Schema.JsonArray])
   for (const { iterations, output } of steps) {
     if (output !== null) yield* texts.learn(output)
     // A list that has not been finished.

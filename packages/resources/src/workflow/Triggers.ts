@@ -5,7 +5,15 @@ import { didYouMean } from "@tidegate/model/NearestName"
 import type { FieldErrors } from "../Input.ts"
 import { OneOf, optional, text } from "../Members.ts"
 import { OnFailureWrite } from "./OnFailure.ts"
-import { ConcurrencyWrite, DebounceWrite, KeyPath, maxWaitOf, RateLimitWrite } from "./TurnSettings.ts"
+import {
+  BatchWrite,
+  ConcurrencyWrite,
+  DebounceWrite,
+  KeyPath,
+  maxWaitOf,
+  RateLimitWrite,
+  usualBatch
+} from "./TurnSettings.ts"
 
 /** What begins a workflow's runs beside its source's requests, as it is written. */
 
@@ -99,6 +107,7 @@ export const TriggersWrite = Schema.NullOr(
     concurrency: optional(ConcurrencyWrite),
     rate_limit: optional(RateLimitWrite),
     debounce: optional(DebounceWrite),
+    batch: optional(BatchWrite),
     on_failure: optional(OnFailureWrite)
   }).annotate({ identifier: "WorkflowTriggersWrite" })
 ).annotate({
@@ -135,6 +144,14 @@ export const triggersOf = (written: typeof TriggersWrite.Type): WorkflowTriggers
                 max_wait_ms: maxWaitOf(written.debounce)
               },
         on_failure: written.on_failure ?? null
+        batch:
+          written.batch == null
+            ? null
+            : {
+                key: written.batch.key ?? null,
+                max_count: written.batch.max_count ?? usualBatch,
+                window_ms: written.batch.window_ms
+              }
       }
 
 /** Faults of triggers that depend on the rest of the workflow: settings that would have no effect. */
@@ -147,13 +164,21 @@ export const triggerFaults = ({
   readonly steps: ReadonlyArray<{ readonly id: string }>
   readonly triggers: WorkflowTriggers | null
 }): FieldErrors => {
+  if (triggers?.debounce != null && triggers.batch != null) {
+    return [
+      {
+        path: "triggers.batch",
+        message: "cannot be used with debounce: one carries out all requests, the other the last"
+      }
+    ]
+  }
   const answer = triggers?.answer ?? null
   if (answer === null) return []
   if (source_id === null) return [{ path: "triggers.answer", message: "has no effect: the workflow has no source" }]
-  if (triggers?.debounce != null) {
-    return [
-      { path: "triggers.answer", message: "cannot be used with debounce: its sender would wait for later requests" }
-    ]
+  for (const setting of ["debounce", "batch"] as const) {
+    if (triggers?.[setting] == null) continue
+    const message = `cannot be used with ${setting}: its sender would wait for later requests`
+    return [{ path: "triggers.answer", message }]
   }
   const ids = steps.map(({ id }) => id)
   return ids.includes(answer.step_id)

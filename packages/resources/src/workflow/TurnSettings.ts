@@ -2,6 +2,7 @@ import { Result, Schema } from "effect"
 import { maxPathLength } from "@tidegate/json/JsonPath"
 import { RatePeriod, ratePeriodMs } from "@tidegate/model/Destination"
 import { compileOrdering } from "@tidegate/rules/Ordering"
+import { largestBatch } from "@tidegate/workflows/triggers/Batch"
 import { OneOf, optional, text } from "../Members.ts"
 
 /** Settings of a workflow that let its runs wait before they begin, as they are written. */
@@ -115,4 +116,41 @@ export const DebounceWrite = Schema.NullOr(
   message: "must be an object with a wait_ms, or null",
   description:
     "Of runs that come soon after each other the last one is carried out; the outcome of the others is `superseded`. Null: every run is carried out"
+})
+
+const batchMessage = `must be a whole number from 2 to ${largestBatch}`
+const batchWindowMessage = `must be a whole number from ${shortestWait} to ${longestWait}`
+
+/** Requests of a batch, if the setting does not say. */
+export const usualBatch = 100
+
+export const BatchWrite = Schema.NullOr(
+  Schema.Struct({
+    key: optional(
+      Schema.NullOr(KeyPath).annotate({
+        description:
+          "Runs with the same value there belong together; a run without a value is carried out at once. Null: all runs belong together"
+      })
+    ),
+    max_count: optional(
+      Schema.Number.annotate({
+        description: `The batch closes when it has so many requests. Default: ${usualBatch}`
+      }).check(
+        Schema.isInt({ message: batchMessage }).abort(),
+        Schema.isBetween({ minimum: 2, maximum: largestBatch }, { message: batchMessage })
+      )
+    ),
+    window_ms: Schema.Number.annotate({
+      description: "How long after its first request the batch closes at the latest, in milliseconds"
+    }).check(
+      Schema.isInt({ message: batchWindowMessage }).abort(),
+      Schema.isBetween({ minimum: shortestWait, maximum: longestWait }, { message: batchWindowMessage })
+    )
+  })
+    .annotate({ message: "must be an object with a window_ms" })
+    .annotate({ identifier: "WorkflowBatchWrite" })
+).annotate({
+  message: "must be an object with a window_ms, or null",
+  description:
+    "The first of the runs that come within the window carries out the requests of all of them, in `trigger.batch`; the outcome of the others is `batched`. Null: every run is carried out"
 })

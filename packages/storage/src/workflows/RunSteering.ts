@@ -52,7 +52,7 @@ export interface Rerun {
   readonly keepsBody: boolean
 }
 
-type InputRow = RunInput & { readonly request_id: string; readonly source_id: string }
+type InputRow = RunInput & { readonly request_id: string; readonly source_id: string; readonly batch_id: string | null }
 
 const rerunRows = Effect.fnUntraced(function* (
   rerun: Rerun
@@ -66,7 +66,7 @@ const rerunRows = Effect.fnUntraced(function* (
     update workflow_versions set has_run = true where workflow_id = ${workflow_id} and version = ${version} returning version`
   if (kept.length === 0) return "version gone"
   const [input] = yield* sql<InputRow>`
-    select r.request_id, r.source_id, coalesce(q.method, i.method) as method, coalesce(q.path, i.path) as path,
+    select r.request_id, r.source_id, r.batch_id, coalesce(q.method, i.method) as method, coalesce(q.path, i.path) as path,
       coalesce(q.query, i.query) as query, coalesce(q.headers, i.headers, '') as headers,
       coalesce(q.ingested_at, i.ingested_at) as ingested_at,
       case when ${keepsBody && change !== null} or (${keepsBody} and i.run_id is not null) then coalesce(q.body, i.body) end as body
@@ -75,7 +75,7 @@ const rerunRows = Effect.fnUntraced(function* (
       left join workflow_inputs i on i.run_id = r.request_id
     where r.id = ${of} and r.team_id = ${team_id} for update of r`
   if (input === undefined || input.headers === "") return "input gone"
-  const { ingested_at, request_id, source_id, ...request } = input
+  const { batch_id, ingested_at, request_id, source_id, ...request } = input
   const isOwn = change !== null || isOwnInput(request_id)
   if (isOwn) {
     const changed = { ...request, ...change?.(request) }
@@ -87,8 +87,10 @@ const rerunRows = Effect.fnUntraced(function* (
   }
   yield* sql`
     insert into workflow_runs
-      (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, rerun_of, created_at, updated_at)
-    values (${id}, ${team_id}, ${workflow_id}, ${isOwn ? id : request_id}, ${source_id}, ${version}, 'queued', ${steps}, ${of}, ${at}, ${at})`
+      (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, rerun_of, batch_id,
+        created_at, updated_at)
+    values (${id}, ${team_id}, ${workflow_id}, ${isOwn ? id : request_id}, ${source_id}, ${version}, 'queued', ${steps}, ${of},
+      ${change === null ? batch_id : null}, ${at}, ${at})`
   yield* sql`
     insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
     values (${id}, ${team_id}, ${shard}, ${workflow_id}, ${at})`

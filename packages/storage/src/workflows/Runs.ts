@@ -4,8 +4,10 @@ import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
 import type { StoredHead } from "@tidegate/model/Message"
 import { completeTriggers, type WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
+import { batchBytes } from "@tidegate/workflows/triggers/Batch"
 import { HotSql } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
+import { type BatchedInput, inputBytes } from "./BatchInputs.ts"
 
 /** The rows of a workflow's queue of runs. */
 
@@ -29,6 +31,10 @@ export interface DueRun extends StoredHead {
    * entry) that it includes.
    */
   readonly carried: string | null
+  /** The run whose batch it carries out; null: it is not one of a batch. */
+  readonly batch_id: string | null
+  /** What began the runs of its batch, as it was read beside the run. */
+  readonly batch?: ReadonlyArray<BatchedInput>
   /** How many runs are due, up to the limit, including those left out for their bytes. */
   readonly found: number
   readonly ingested_at: Date
@@ -38,8 +44,11 @@ export interface DueRun extends StoredHead {
 }
 
 /** The bytes of a run that was read. */
-export const bytesOf = ({ body, carried, headers, kept }: DueRun): number =>
-  (body?.length ?? 0) + headers.length + (carried?.length ?? 0) + kept
+export const bytesOf = ({ batch = [], body, carried, headers, kept }: DueRun): number =>
+  batch.reduce(
+    (sum, one) => sum + inputBytes(one),
+    (body?.length ?? 0) + headers.length + (carried?.length ?? 0) + kept
+  )
 
 /** The current state of a workflow for its runs. */
 export interface RunningWorkflow {
@@ -110,13 +119,14 @@ export const dueRuns = Effect.fnUntraced(function* (
       select d.run_id, d.due_at, d.carried, r.request_id, (count(*) over ())::int4 as found,
         sum(size) over (order by d.due_at, d.run_id) - size as before
       from due d
-        cross join lateral (select request_id, kept from workflow_runs where workflow_runs.id = d.run_id limit 1) r
+        cross join lateral (select request_id, kept, batch_id from workflow_runs where workflow_runs.id = d.run_id limit 1) r
         left join lateral (select body_size from requests where requests.id = r.request_id limit 1) q on true
         left join lateral (select body_size from workflow_inputs i where i.run_id = r.request_id and ${ownInput}) i on true
-        cross join lateral (select coalesce(q.body_size, i.body_size, 0) + r.kept + coalesce(octet_length(d.carried), 0) as size) s
+        cross join lateral (select coalesce(q.body_size, i.body_size, 0) + r.kept + coalesce(octet_length(d.carried), 0)
+          + case when r.batch_id is null then 0 else ${batchBytes} end as size) s
     ), chosen_runs as (
       select c.found, r.id, r.team_id, r.request_id, r.source_id,
-        coalesce((select name from sources where sources.id = r.source_id), '') as source_name, r.version, r.parts, r.attempts, r.kept, r.status, r.created_at, c.due_at,
+        coalesce((select name from sources where sources.id = r.source_id), '') as source_name, r.version, r.parts, r.attempts, r.kept, r.status, r.created_at, c.due_at, r.batch_id,
         c.carried, coalesce(q.method, i.method, '') as method, coalesce(q.path, i.path, '') as path, coalesce(q.query, i.query, '') as query,
         coalesce(q.headers, i.headers, '') as headers, coalesce(q.body, i.body) as body, q.presented,
         coalesce(q.ingested_at, i.ingested_at, r.created_at) as ingested_at

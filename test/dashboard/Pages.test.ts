@@ -395,11 +395,20 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     expect(page.url()).toMatch(/transformations\/trs_/)
   })
 
-  it("An id that is pasted anywhere opens its record, and keys move in a list", async ({ page, traffic }) => {
-    await page.keyboard.press("/")
-    await page.keyboard.type(traffic.last)
-    await page.keyboard.press("Enter")
-    await page.waitForURL(new RegExp(traffic.last))
+  it("An id that is pasted anywhere opens its record, and keys move in a list", async ({ gateway, page, traffic }) => {
+    const {
+      models: [run]
+    } = await gateway.api("GET", `/workflows/${traffic.workflow.id}/runs`)
+    for (const [id, place] of [
+      [traffic.last, `requests/${traffic.last}`],
+      [run!.id, `workflows/${traffic.workflow.id}/runs/${run!.id}`]
+    ] as const) {
+      await page.keyboard.press("/")
+      await page.keyboard.type(id)
+      await page.keyboard.press("Enter")
+      await page.waitForURL(new RegExp(place))
+      await page.locator("h1").click()
+    }
     await open(page, "Requests")
     await firstRow(page).waitFor()
     await page.locator("h1").click()

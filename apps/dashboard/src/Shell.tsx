@@ -58,7 +58,8 @@ const Find = () => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key !== "/" || isTyping(event)) return
       event.preventDefault()
-      field.current?.focus()
+      // What was looked for before gives way to what is written now.
+      field.current?.select()
     }
     const onPaste = (event: ClipboardEvent) => {
       const id = event.clipboardData?.getData("text").trim() ?? ""

@@ -98,6 +98,23 @@ layer(world, { excludeTestServices: true })("Workflow runs over HTTP", (it) => {
     })
   )
 
+  it.effect("Workflow run is found by its id alone, in its own team, while its workflow exists", () =>
+    Effect.gen(function* () {
+      const { workflow } = yield* flow()
+      const { run } = yield* receive(workflow, { name: "Ada", paid: true })
+      yield* carryOut(workflow.id)
+      const found = yield* call("GET", `/workflow_runs/${run}`)
+      expect(found.body).toEqual((yield* runs(workflow.id)).models[0])
+      expect(found.body).toMatchObject({ id: run, workflow_id: workflow.id })
+      const codeOf = (path: string, key: string = teams.a.key) =>
+        Effect.map(call("GET", path, { key }), ({ body, status }) => [status, body.code])
+      expect(yield* codeOf(`/workflow_runs/${run}`, teams.b.key)).toEqual([404, "NOT_FOUND"])
+      expect(yield* codeOf("/workflow_runs/wfr_none")).toEqual([404, "NOT_FOUND"])
+      yield* call("DELETE", `/workflows/${workflow.id}`)
+      expect(yield* codeOf(`/workflow_runs/${run}`)).toEqual([404, "NOT_FOUND"])
+    })
+  )
+
   it.effect("Workflow run shows its version, its trigger and its steps in order", () =>
     Effect.gen(function* () {
       const { destination, workflow } = yield* flow()

@@ -38,6 +38,7 @@ const reports = tests("packages/workflows/test/RunReport.test.ts")
 
 const listed = reading("Workflow runs are listed with the newest first, in pages and by status")
 const shown = reading("Workflow run shows its version, its trigger and its steps in order")
+const found = reading("Workflow run is found by its id alone, in its own team, while its workflow exists")
 const tried = reading("Workflow run shows each attempt of a step and the time of the next retry")
 const retried = reading("Workflow run continues from a failed step that is retried")
 const cancelled = reading("Workflow run is cancelled by a call, and an ended run is not")
@@ -66,6 +67,7 @@ export const workflows: Section = {
     row("GET /workflows", api("Workflows are listed by their latest change and can be filtered by status")),
     row("GET /workflows/{id}/runs", listed),
     row("GET /workflows/{id}/runs/{runId}", shown),
+    row("GET /workflow_runs/{id}", found),
     row("POST /workflows/{id}/runs/{runId}/retry", retried),
     row("POST /workflows/{id}/runs/{runId}/cancel", cancelled),
     row("POST /workflows/{id}/runs/{runId}/rerun", begunAgain),

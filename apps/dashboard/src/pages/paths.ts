@@ -16,19 +16,29 @@ const pages: Readonly<Record<string, string>> = {
 
 const isId = (text: string): boolean => /^[a-z]+_\w{1,80}$/.test(text)
 
+/** Records that have no page of their own address: how the page that shows one is found. */
+const finders: Readonly<Record<string, (client: Client, id: string) => Promise<string>>> = {
+  att: async (client, id) => `/events/${(await client.get("/attempts/{id}", { params: { path: { id } } })).event_id}`,
+  wfr: async (client, id) => {
+    const { workflow_id } = await client.get("/workflow_runs/{id}", { params: { path: { id } } })
+    return `/workflows/${workflow_id}/runs/${id}`
+  }
+}
+
 /** Whether a text is an id of a record that the dashboard shows. */
 export const isKnownId = (text: string): boolean => {
   const [prefix = ""] = text.split("_", 1)
-  return isId(text) && (prefix === "att" || Object.hasOwn(pages, prefix))
+  return isId(text) && (Object.hasOwn(pages, prefix) || Object.hasOwn(finders, prefix))
 }
 
-/** Where a record is shown, by the beginning of its id; null: the dashboard has no page for it. An attempt is shown by its event. */
+/** Where a record is shown, by the beginning of its id; null: the dashboard has no page for it. */
 export const placeOf = async (client: Client, id: string): Promise<string | null> => {
   if (!isKnownId(id)) return null
-  if (!id.startsWith("att_")) return `/${pages[id.split("_", 1)[0]!]}/${id}`
+  const [prefix = ""] = id.split("_", 1)
+  const find = finders[prefix]
+  if (find === undefined) return `/${pages[prefix]}/${id}`
   try {
-    const { event_id } = await client.get("/attempts/{id}", { params: { path: { id } } })
-    return `/events/${event_id}`
+    return await find(client, id)
   } catch {
     return null
   }

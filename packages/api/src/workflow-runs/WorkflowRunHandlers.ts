@@ -61,6 +61,9 @@ export const layer = HttpApiBuilder.group(
           return begun
         })
       )
+      .handle("retrieve", ({ params }) =>
+        Effect.flatMap(CurrentTeam, ({ id: team }) => reading(RunReads.byId(team, params.id)))
+      )
       .handle("cancelRun", ({ params }) =>
         Effect.gen(function* () {
           const { id: team_id } = yield* CurrentTeam

@@ -1,5 +1,5 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { administering } from "@tidegate/model/Permission"
+import { administering, notByProjectKeys, reading } from "@tidegate/model/Permission"
 import { CancelledRun, StartedRerun, WorkflowRun } from "@tidegate/model/WorkflowRun"
 import { workflowRunBulkBody } from "@tidegate/resources/BulkOperation"
 import { ids } from "@tidegate/resources/ExampleIds"
@@ -58,6 +58,21 @@ export class WorkflowRunsApi extends HttpApiGroup.make("workflowRuns")
           duration_ms: null
         }),
         errors: ["NOT_FOUND", "WORKFLOW_NOT_EXECUTABLE"]
+      })
+    ),
+    HttpApiEndpoint.get("retrieve", "/workflow_runs/:id", {
+      params: Parameters.pathOf("run", ids.workflowRun),
+      query: Parameters.onlyTeam,
+      success: WorkflowRun
+    }).annotateMerge(
+      operation({
+        id: "findWorkflowRun",
+        permission: notByProjectKeys(reading),
+        summary: "Retrieve a run by its id alone",
+        description:
+          "Returns the run of any workflow of the team, with the counts of its steps by status. `GET /workflows/{id}/runs/{runId}` returns its steps as well.",
+        answer: run,
+        errors: ["NOT_FOUND"]
       })
     ),
     HttpApiEndpoint.post("cancelRun", "/workflows/:id/runs/:runId/cancel", {

@@ -88,6 +88,19 @@ export const one = Effect.fnUntraced(function* (
   return row === undefined ? null : runOf(row, row.paused)
 })
 
+/** A run of any existing workflow of the team, by its id alone. */
+export const byId = Effect.fnUntraced(function* (
+  team: string,
+  id: string
+): Effect.fn.Return<WorkflowRun, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<RunRow & { readonly paused: boolean }>`
+    select w.*, f.status = 'paused' as paused
+    from workflow_runs w join workflows f on f.id = w.workflow_id and f.deleted_at is null
+    where w.id = ${id} and w.team_id = ${team}`
+  return row === undefined ? yield* notFound("workflow_run", id) : runOf(row, row.paused)
+})
+
 /** The runs of a request whose steps are shown with it: each may have 200 journal entries to read. */
 const withSteps = 20
 

@@ -198,6 +198,7 @@ const cases: Readonly<Record<string, Case>> = {
   "RunReads.workflowOf": (ids) => RunReads.workflowOf(mine, (ids ?? idsOf(mine)).workflow),
   "RunReads.list": (ids) => RunReads.list(mine, (ids ?? idsOf(mine)).workflow, [], page),
   "RunReads.one": (ids) => RunReads.one(mine, (ids ?? idsOf(mine)).workflow, req(ids, 6).replace(/^req_/, "wfr_")),
+  "RunReads.byId": (ids) => RunReads.byId(mine, req(ids, 6).replace(/^req_/, "wfr_")),
   "RunReads.ofRequest": (ids) => RunReads.ofRequest(mine, req(ids, 6), 100),
   "RunReads.activity": (ids) =>
     RunReads.activity(mine, { search: undefined, sources: some(ids?.source), statuses: [] }, page),

@@ -92,11 +92,16 @@ describe("docs/runbook.md", () => {
     expect((await fetch(source.url, { method: "POST", body: "x" })).status).toBe(200)
     await target.next()
     await gateway.settled()
-    const workflow = await gateway.api("POST", "/workflow-templates/failed-payment-alert/instantiate", {
-      name: gateway.name("workflow"),
-      source_id: source.id,
-      bindings: { alerts: destination.id }
-    })
+    const { body: workflow, status } = await gateway.call(
+      "POST",
+      "/workflow-templates/failed-payment-alert/instantiate",
+      {
+        name: gateway.name("workflow"),
+        source_id: source.id,
+        bindings: { alerts: destination.id }
+      }
+    )
+    expect(status, JSON.stringify(workflow)).toBe(200)
     const folder = mkdtempSync(join(tmpdir(), "tidegate-runbook-"))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const ids = { SRC: source.id, DES: destination.id, WEB: connection.id, FLOW: workflow.id }

@@ -191,6 +191,9 @@ describe("Metrics of the gateway", () => {
       ["step destination", run.spanId]
     ])
     expect(attribute(steps[1]!, "http.response.status_code")).toBe(422)
+    const [call] = await target.next()
+    // A step passes on what the sender said.
+    expect(call!.headers["traceparent"]).toBe(`00-${traceId}-${spanId}-01`)
   })
 
   it("Metrics need a key", async ({ gateway, scrape }) => {
@@ -342,6 +345,7 @@ it("Metrics are exported to the collector", async ({ collector, gateway }) => {
 
 describe("Log", () => {
   it("The log has a line for a request, an attempt and a command, with ids and without content", async ({
+    collector,
     gateway,
     line,
     send,
@@ -373,6 +377,16 @@ describe("Log", () => {
       team_id: "tm_demo"
     })
     expect(await gateway.logged()).not.toMatch(/in-the-(query|body|header)/)
+    // The collector gets the same lines.
+    const exported = await gateway.eventually("the collector has the line of the request", async () =>
+      collector.lines.find(
+        ({ attributes, body }) =>
+          body?.stringValue === "request" && attributes.some(({ value }) => value.stringValue === requestId)
+      )
+    )
+    expect(exported.severityText).toBe("INFO")
+    expect(exported.attributes).toContainEqual({ key: "source_id", value: { stringValue: source.id } })
+    expect(JSON.stringify(collector.lines)).not.toMatch(/in-the-(query|body|header)/)
   })
 
   it("The log has a line for a failed transformation", async ({ gateway, line, send, target }) => {

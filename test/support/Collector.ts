@@ -1,15 +1,19 @@
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
+import type { LogsData } from "effect/observability/OtlpLogger"
 import type { MetricsData } from "effect/observability/OtlpMetrics"
 import type { TraceData } from "effect/observability/OtlpTracer"
 import { waitUntil } from "./Waiting.ts"
 
 export type Span = TraceData["resourceSpans"][number]["scopeSpans"][number]["spans"][number]
 
+export type LogRecord = NonNullable<LogsData["resourceLogs"][number]["scopeLogs"][number]["logRecords"]>[number]
+
 /** An OTLP collector (HTTP, JSON) that keeps what it receives. */
 export class Collector {
   readonly origin: string
   readonly spans: Array<Span> = []
+  readonly lines: Array<LogRecord> = []
   readonly metricNames = new Set<string>()
   readonly services = new Set<string>()
   readonly keys = new Set<string | undefined>()
@@ -46,6 +50,9 @@ export class Collector {
           if (key === "service.name") this.services.add(String(value.stringValue))
         for (const { spans } of scopeSpans) this.spans.push(...spans)
       }
+    } else if (path === "/v1/logs") {
+      for (const { scopeLogs } of (JSON.parse(text) as LogsData).resourceLogs)
+        for (const { logRecords = [] } of scopeLogs) this.lines.push(...logRecords)
     } else if (path === "/v1/metrics") {
       for (const { scopeMetrics } of (JSON.parse(text) as MetricsData).resourceMetrics)
         for (const { metrics } of scopeMetrics) for (const { name } of metrics) this.metricNames.add(name)

@@ -115,7 +115,7 @@ const watching = (settings: Settings, telemetry: TelemetrySettings) =>
     telemetry.metricsServer === null ? MetricsEndpoint.onPublicPort(telemetry) : Layer.empty
   )
 
-/** Metrics and traces, and their export. */
+/** Metrics, traces and lines of the log, and their export. */
 const telemetryOf = ({ logSample, otlp }: TelemetrySettings) =>
   Layer.mergeAll(
     ProcessWatch.layer,
@@ -123,7 +123,7 @@ const telemetryOf = ({ logSample, otlp }: TelemetrySettings) =>
       LineLimits,
       Effect.map(LineLimits, (limits) => ({ ...limits, successes: logSample }))
     ),
-    otlp === null ? Layer.empty : Otlp.layer(otlp)
+    otlp === null ? Layer.empty : Otlp.layer(otlp, isMoot)
   )
 
 /** Telemetry that runs beside the servers. */

@@ -324,6 +324,10 @@ export const metrics = {
   spansDropped: counters("tidegate_spans_dropped_total", "Spans that were not exported, by cause.", [
     ["reason", ["rate", "queue_full", "collector"]]
   ]),
+  linesExported: counter("tidegate_log_lines_exported_total", "Lines of the log that the collector accepted."),
+  linesDropped: counters("tidegate_log_lines_dropped_total", "Lines of the log that were not exported, by cause.", [
+    ["reason", ["queue_full", "collector"]]
+  ]),
   linesSuppressed: counters("tidegate_log_lines_suppressed_total", "Wide log lines that were not written, by kind.", [
     ["kind", ["request", "callback", "attempt", "call", "run", "workflow_run", "workflow_step"]]
   ]),

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { expect, it } from "@effect/vitest"
-import { Deferred, Effect, Layer, Redacted } from "effect"
+import { Deferred, Effect, Layer, Logger, Redacted } from "effect"
 import { describe } from "vitest"
 import { metrics } from "../src/Metrics.ts"
 import * as Otlp from "../src/Otlp.ts"
@@ -15,7 +15,7 @@ interface Asked {
 }
 
 /** A collector that answers with this status, or, with none, never. */
-const collector = (status: number | null) =>
+const collector = (status: number | null, signal = "traces") =>
   Effect.gen(function* () {
     const asked = yield* Deferred.make<Asked>()
     const server = yield* Effect.acquireRelease(
@@ -31,7 +31,7 @@ const collector = (status: number | null) =>
               key: String(headers["x-key"]),
               body: Buffer.concat(chunks)
             }
-            if (url === "/otlp/v1/traces") Deferred.doneUnsafe(asked, Effect.succeed(about))
+            if (url === `/otlp/v1/${signal}`) Deferred.doneUnsafe(asked, Effect.succeed(about))
             if (status !== null) response.writeHead(status).end()
           })
         })
@@ -75,6 +75,9 @@ const counted = () => ({
   exported: metrics.spansExported.value,
   lost: metrics.spansDropped.at("collector").value
 })
+
+/** Without the loggers of the test's own output. */
+const silently = Layer.provide(Logger.layer([]))
 
 /** The members of a protobuf message that are messages or text, by the number of their field. */
 const fieldsOf = (message: Buffer, field: number): ReadonlyArray<Buffer> => {
@@ -174,6 +177,52 @@ describe("OTLP collector", () => {
       // Its patience with one request alone is ten seconds.
       expect(performance.now() - since).toBeLessThan(9_000)
       expect(counted()).toEqual({ exported: before.exported, lost: before.lost + 41 })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "Lines of the log are sent to the collector without what their text hides, except those that the log leaves out",
+    () =>
+      Effect.gen(function* () {
+        const { asked, endpoint } = yield* collector(200, "logs")
+        const before = metrics.linesExported.value
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const context = yield* Layer.build(
+              Otlp.layer(options(endpoint), (message) => String(message).includes("left out"))
+            )
+            yield* Effect.all([
+              Effect.logInfo("a line that is left out"),
+              Effect.logWarning("a line").pipe(
+                Effect.annotateLogs({ request_id: "req_1", key: Redacted.make("a-secret") })
+              )
+            ]).pipe(Effect.provideContext(context))
+            const about = yield* Deferred.await(asked)
+            expect(about).toMatchObject({ url: "/otlp/v1/logs", type: "application/x-protobuf", key: "a key" })
+            // resource_logs, scope_logs and log_records have the numbers of their counterparts in a trace.
+            const [line, ...others] = spansOf(about.body)
+            expect(others).toEqual([])
+            for (const text of ["a line", "WARN", "request_id", "req_1"]) expect(line!.includes(text)).toBe(true)
+            expect(about.body.includes("a-secret")).toBe(false)
+          })
+        )
+        expect(metrics.linesExported.value - before).toBe(1)
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("Lines of the log that the collector refuses are lost and counted as lost", () =>
+    Effect.gen(function* () {
+      const { asked, endpoint } = yield* collector(400, "logs")
+      const lost = () => metrics.linesDropped.at("collector").value
+      const before = lost()
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const context = yield* Layer.build(silently(Otlp.layer(options(endpoint))))
+          yield* Effect.provideContext(Effect.logInfo("a line"), context)
+          yield* Deferred.await(asked)
+        })
+      )
+      expect(lost() - before).toBe(1)
     }).pipe(Effect.scoped)
   )
 })

@@ -143,7 +143,7 @@ export const triggersOf = (written: typeof TriggersWrite.Type): WorkflowTriggers
                 wait_ms: written.debounce.wait_ms,
                 max_wait_ms: maxWaitOf(written.debounce)
               },
-        on_failure: written.on_failure ?? null
+        on_failure: written.on_failure ?? null,
         batch:
           written.batch == null
             ? null

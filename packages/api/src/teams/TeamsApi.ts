@@ -191,7 +191,7 @@ export class TeamsApi extends HttpApiGroup.make("teams")
         summary: "Delete the team with all it has",
         description:
           "Cannot be undone. The body names the team twice, by id and by name. At once its sources refuse, its keys, shares and members have no access any more, and deliveries and runs end. Its rows are then deleted in the background.",
-        body: { team_id: ids.team, team_name: team.name },
+        body: { team_id: teamDeletion.team_id, team_name: team.name },
         answer: teamDeletion,
         errors: ["NOT_FOUND", "RESOURCE_IN_USE"]
       })
@@ -209,7 +209,7 @@ export class TeamsApi extends HttpApiGroup.make("teams")
       })
     ),
     HttpApiEndpoint.get("deletion", "/team-deletions/:id", {
-      params: Parameters.pathOf("team", team.id),
+      params: Parameters.pathOf("team", teamDeletion.team_id),
       query,
       success: TeamDeletion
     }).annotateMerge(

@@ -125,8 +125,8 @@ describe("Mutated calls of every operation", { shuffle: false }, () => {
     }) => {
       const operation = document.operation(id)
       const { method, spec } = operation
-      const present = await presentFor(operation)
-      const token = present[callerKey] ?? (await person(spec))
+      const { [callerKey]: caller, ...present } = await presentFor(operation)
+      const token = caller ?? (await person(spec))
       const stated = spec.requestBody?.content["application/json"]
       const body = stated === undefined ? undefined : withSecrets(fill(stated.example, present))
       if (typeof body?.name === "string") body.name = gateway.name(body.name)

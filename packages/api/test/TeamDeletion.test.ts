@@ -55,11 +55,11 @@ layer(world, { excludeTestServices: true })("Deletion of a team by the API", (it
             body.code ?? body.stage,
             body.data?.fields?.[0]?.path
           ])
-        const right = { team_id: team, name: team }
+        const right = { team_id: team, team_name: team }
         expect(yield* ask(teams.a.key, right)).toEqual([403, "USER_SESSION_REQUIRED", undefined])
         expect(yield* ask(member.token, right)).toEqual([403, "ROLE_REQUIRED", undefined])
-        expect(yield* ask(owner.token, { team_id: team })).toEqual([400, "VALIDATION_ERROR", "name"])
-        expect(yield* ask(owner.token, { ...right, name: "tm" })).toEqual([400, "VALIDATION_ERROR", "name"])
+        expect(yield* ask(owner.token, { team_id: team })).toEqual([400, "VALIDATION_ERROR", "team_name"])
+        expect(yield* ask(owner.token, { ...right, team_name: "tm" })).toEqual([400, "VALIDATION_ERROR", "team_name"])
         expect(yield* ask(owner.token, { ...right, team_id: teams.b.id })).toEqual([400, "VALIDATION_ERROR", "team_id"])
         expect((yield* call("GET", "/team-deletions", { key: root.token })).body.data).toEqual([])
         expect((yield* call("GET", `/team-deletions/${team}`, { key: root.token })).status).toBe(404)

@@ -20,7 +20,7 @@ import { reloadDestinations, wakeUps } from "./dispatch/WakeUps.ts"
 const everyMs = 5_000
 
 /**
- * Lets the actors of the team know that their resources are deleted. Returns whether all of them have stopped: deliveries and runs
+ * Lets the actors of the team know that their resources are gone. Returns whether all of them have stopped: deliveries and runs
  * begin nothing more, and channels have unsubscribed.
  */
 const stopActors = Effect.fnUntraced(function* ({ id, requested_at }: OpenDeletion) {

@@ -6,7 +6,7 @@ import { Api } from "../../../packages/api/src/contract/Api.ts"
 import type { Body } from "../../support/Gateway.ts"
 import type { Document, Operation } from "./Document.ts"
 import { type Call, mutations } from "./Mutations.ts"
-import { exampleHeaders, exampleQuery, fill, it as presentIt, siteAdmin } from "./Present.ts"
+import { callerKey, exampleHeaders, exampleQuery, fill, it as presentIt, siteAdmin } from "./Present.ts"
 
 /*
  * Every operation of the document, with its example and with everything about it changed: the answer is one that the operation states, in the
@@ -125,8 +125,8 @@ describe("Mutated calls of every operation", { shuffle: false }, () => {
     }) => {
       const operation = document.operation(id)
       const { method, spec } = operation
-      const present = await presentFor(operation)
-      const token = await person(spec)
+      const { [callerKey]: caller, ...present } = await presentFor(operation)
+      const token = caller ?? (await person(spec))
       const stated = spec.requestBody?.content["application/json"]
       const body = stated === undefined ? undefined : withSecrets(fill(stated.example, present))
       if (typeof body?.name === "string") body.name = gateway.name(body.name)

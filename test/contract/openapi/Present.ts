@@ -18,6 +18,24 @@ import { Document, type Operation } from "./Document.ts"
 /** What the examples' ids stand for in this gateway, by their prefix. */
 export type Present = Record<string, string>
 
+/** The key of the credential that has to make the call, if no other one may. No example's id has this prefix. */
+export const callerKey = "caller"
+
+/** A team of its own, with the session of its owner: being deleted, or not yet. */
+const doomedTeam = async (gateway: Gateway, isDeleted: boolean): Promise<Present> => {
+  const tm = newId(prefixes.team, Date.now())
+  await gateway.sql("insert into teams (id, name) values ($1, 'Payments')", [tm])
+  const session = await gateway.session("owner", tm)
+  if (isDeleted) {
+    await gateway.sql(
+      `insert into team_deletions (id, requested_by, requested_at, stage, finished_at)
+        select team_id, user_id, now(), 'done', now() from sessions where token_hash = $1`,
+      [hashToken(session)]
+    )
+  }
+  return { tm, [callerKey]: session }
+}
+
 const idPattern = /\b([a-z]{2,3})_(?:[0-9a-z]{26}|[0-9a-f]{24}|[0-9a-f]{32}|[0-9a-f]{48})\b/g
 export const fill = (value: unknown, ids: Present): Body =>
   JSON.parse(JSON.stringify(value).replaceAll(idPattern, (id, prefix: string) => ids[prefix] ?? id))
@@ -146,6 +164,9 @@ export const it = gatewayIt
     if (id === "revokeShare" || id === "openShare") {
       const share = await gateway.api("POST", `/requests/${present["req"]!}/share`)
       return { ...present, shr: share.id, rsh: share.token }
+    }
+    if (path === "/team/deletion" || path === "/team-deletions/{id}") {
+      return { ...present, ...(await doomedTeam(gateway, id === "getTeamDeletion")) }
     }
     if (path.startsWith("/team/members")) {
       // Known by the address of the example, so that nobody has to be expected.
@@ -281,7 +302,9 @@ export const it = gatewayIt
             method,
             headers: {
               ...exampleHeaders(spec, ids),
-              ...(spec.security.length > 0 ? { authorization: `Bearer ${await credential(spec)}` } : {}),
+              ...(spec.security.length > 0
+                ? { authorization: `Bearer ${ids[callerKey] ?? (await credential(spec))}` }
+                : {}),
               ...(body === undefined ? {} : { "content-type": "application/json" })
             },
             ...(body === undefined ? {} : { body: JSON.stringify(body) })

@@ -68,13 +68,18 @@ const founded = teamTests("Team is listed to its members and created by site adm
 const added = teamTests("Team adds members by email address, who get access when they sign in")
 const ownersStay = teamTests("Team always keeps an owner when members are changed or removed")
 
+const deleted = tests("packages/api/test/TeamDeletion.test.ts")(
+  "A team is deleted by its owner, who names it twice, and its progress is told to the owner and to site admins"
+)
+
 export const teams: Section = {
   title: "Teams and members",
   endpoints: [
     row("GET,POST /teams", founded),
     row("GET,PATCH /team", toldAndChanged),
     row("GET,POST /team/members", added),
-    row("PATCH,DELETE /team/members/{id}", ownersStay)
+    row("PATCH,DELETE /team/members/{id}", ownersStay),
+    row("POST /team/deletion; GET /team-deletions; GET /team-deletions/{id}", deleted)
   ],
   fields: {
     Team: [of("name retention", toldAndChanged), of("on_failure_workflow_id", onFailure), of("members", founded)],
@@ -84,13 +89,21 @@ export const teams: Section = {
     TeamWrite: [of("name owner", founded)],
     TeamPatch: [of("name retention retention.*", toldAndChanged), of("on_failure_workflow_id", onFailure)],
     TeamMemberWrite: [of("email role", added)],
-    TeamMemberPatch: [of("role", ownersStay)]
+    TeamMemberPatch: [of("role", ownersStay)],
+    TeamDeletion: [of("*", deleted)],
+    TeamDeletionWrite: [of("*", deleted)]
   },
   states: [
     row("the last owner: 409 RESOURCE_IN_USE", ownersStay),
     row(
       "members are managed by owners, by no key, and not by the demo user",
       teamTests("Team is managed by its owners and by no key, and the demo user cannot add members")
+    ),
+    row(
+      "a deleted team stops at once, and is gone from every table although a process is killed",
+      tests("test/contract/TeamDeletion.test.ts")(
+        "A deleted team stops at once, and is gone from every table although the process is killed"
+      )
     ),
     row("nobody of another team is found", teamTests("Team calls find no member of another team by any id"))
   ],

@@ -551,7 +551,8 @@ export const team = {
 export const ownTeam = { id: ids.team, name: "Payments", role: "owner" } as const
 
 export const teamDeletion = {
-  team_id: ids.team,
+  // Not the demo team, which cannot be deleted.
+  team_id: "tm_01kgqz5v8n3m7c2x9w4r6t0y1b",
   stage: "removing",
   requested_by: ids.user,
   requested_at: at,

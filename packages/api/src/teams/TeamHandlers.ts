@@ -118,7 +118,7 @@ export const layer = HttpApiBuilder.group(
           if (written.team_id !== team_id) {
             yield* invalid([{ path: "team_id", message: "is not the team that the call acts on" }])
           }
-          return yield* writing(requestDeletion(team_id, written.name, by))
+          return yield* writing(requestDeletion(team_id, written.team_name, by))
         })
       )
       .handle("deletions", () => Effect.map(reading(listDeletions), (data) => ({ data })))

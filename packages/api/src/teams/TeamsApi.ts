@@ -74,7 +74,7 @@ export const memberPatch = bodyOf(Schema.Struct({ role: TeamRole }).annotate({ i
 export const teamDeletionWrite = bodyOf(
   Schema.Struct({
     team_id: Parameters.Id.annotate({ description: "The team's id, as a confirmation" }),
-    name: Schema.String.check(Characters.upTo(200)).annotate({ description: "The team's name, as a confirmation" })
+    team_name: Schema.String.check(Characters.upTo(200)).annotate({ description: "The team's name, as a confirmation" })
   }).annotate({ identifier: "TeamDeletionWrite" })
 )
 
@@ -198,7 +198,7 @@ export class TeamsApi extends HttpApiGroup.make("teams")
         summary: "Delete the team with all it has",
         description:
           "Cannot be undone. The body names the team twice, by id and by name. At once its sources refuse, its keys, shares and members have no access any more, and deliveries and runs end. Its rows are then deleted in the background.",
-        body: { team_id: ids.team, name: "Payments" },
+        body: { team_id: teamDeletion.team_id, team_name: team.name },
         answer: teamDeletion,
         errors: ["NOT_FOUND", "RESOURCE_IN_USE"]
       })
@@ -216,7 +216,7 @@ export class TeamsApi extends HttpApiGroup.make("teams")
       })
     ),
     HttpApiEndpoint.get("deletion", "/team-deletions/:id", {
-      params: Parameters.pathOf("team", team.id),
+      params: Parameters.pathOf("team", teamDeletion.team_id),
       query,
       success: TeamDeletion
     }).annotateMerge(

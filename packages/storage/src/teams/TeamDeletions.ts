@@ -62,11 +62,15 @@ export const listDeletions: Effect.Effect<
   return rows.map(shown)
 })
 
-/** What beside `deleted_at` tells others that a resource is gone. */
+const gone = "deleted_at = $2"
+
+/** By what others see that a resource is gone, where `deleted_at` is not enough, or too much. */
 const toldBy: Readonly<Record<string, string>> = {
-  sources: "version = version + 1",
-  destinations: "cancel_before = $2",
-  connections: "cancel_before = $2"
+  sources: `${gone}, version = version + 1`,
+  destinations: `${gone}, cancel_before = $2`,
+  connections: `${gone}, cancel_before = $2`,
+  // Its runs end as well. The actor of a deleted workflow would remove them, and nobody would count them.
+  workflows: "status = 'disabled'"
 }
 
 /**
@@ -106,15 +110,13 @@ export const requestDeletion = Effect.fnUntraced(function* (
         yield* notFound("team", team)
         return
       }
-      if (row.name !== name) yield* invalid([{ path: "name", message: "is not the name of this team" }])
+      if (row.name !== name) yield* invalid([{ path: "team_name", message: "is not the name of this team" }])
       if (row.deleting_since !== null) return
       yield* sql`update teams set deleting_since = ${at} where id = ${team}`
       const deleted: Record<string, number> = {}
       for (const { name } of tablesThat("owned").filter(({ softDeleted }) => softDeleted)) {
-        const told = toldBy[name]
         yield* sql.unsafe(
-          `update ${name} set deleted_at = $2, updated_at = $2${told === undefined ? "" : `, ${told}`}
-            where team_id = $1 and deleted_at is null`,
+          `update ${name} set updated_at = $2, ${toldBy[name] ?? gone} where team_id = $1 and deleted_at is null`,
           [team, at]
         )
       }
@@ -122,8 +124,8 @@ export const requestDeletion = Effect.fnUntraced(function* (
       yield* sql`update channels set due_at = ${at}, version = version + 1, updated_at = ${at} where team_id = ${team}`
       yield* sql`update bulk_operations set status = 'CANCELLED', finished_at = ${at} where team_id = ${team} and finished_at is null`
       for (const table of atOnce) {
-        const gone = yield* sql`delete from ${sql(table)} where team_id = ${team} returning 1`
-        if (gone.length > 0) deleted[table] = gone.length
+        const rows = yield* sql`delete from ${sql(table)} where team_id = ${team} returning 1`
+        if (rows.length > 0) deleted[table] = rows.length
       }
       // A session that was started for this team goes on with another one of its user's, and ends with the deletion if there is none.
       yield* sql`

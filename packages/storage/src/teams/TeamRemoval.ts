@@ -15,7 +15,7 @@ import { type Table, type TableName, tables } from "../Tables.ts"
 export interface DeletionPace {
   /** Pages (8 KiB) that one statement looks at. */
   readonly pages: number
-  /** The time (ms) between two passes: longer than anything that was under way takes, calls of retention to replace a day included. */
+  /** The time (ms) between two passes: longer than anything that was under way takes, and than retention tries to replace a day. */
   readonly quietMs: number
   /** How long (ms) channels may take to unsubscribe at their providers. After that their rows are deleted. */
   readonly channelsMs: number
@@ -103,7 +103,8 @@ interface Place {
 /** All tables with rows of teams, and for a partitioned one its partitions, in the order in which a pass looks at them. */
 const places = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // What an interrupted change of retention has left is included: `…_detached` and `…_copy` begin with the table's name.
+  // What an interrupted run of retention has left is included (`…_detached`, `…_copy`). A day that an operator has detached and renamed
+  // is not: it is theirs.
   const rows = yield* sql<{ name: string }>`
     select relname as name from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'r'
     order by relname desc`
@@ -112,7 +113,8 @@ const places = Effect.gen(function* () {
     .toReversed()
     .flatMap(([table, { kind, team }]): ReadonlyArray<Place> => {
       if (team === null || table === "teams") return []
-      const own = kind === "grows" ? names.filter((name) => new RegExp(`^${table}_\\d{8}(_|$)`).test(name)) : [table]
+      const ofDay = new RegExp(`^${table}_\\d{8}(_detached|_copy)?$`)
+      const own = kind === "grows" ? names.filter((name) => ofDay.test(name)) : [table]
       return own.map((name) => ({ table: table as TableName, name, team }))
     })
 })

@@ -99,15 +99,13 @@ export const isTeamTemplate = (key: string): boolean => key.startsWith(prefixes.
 
 const exampleId = "wft_01kak1zb17k0e6p9n4m2j1h3qr"
 
-export const teamTemplateExample = {
-  ...shownTeamTemplate({
-    id: exampleId,
-    name: templateSaveExample.name,
-    description: templateSaveExample.description,
-    outline: [
-      { name: "Paid only", kind: "filter", provider_key: null, action_key: null },
-      { name: "CRM", kind: "destination", provider_key: null, action_key: null }
-    ],
-    created_at: new Date(at)
-  })
-}
+export const teamTemplateExample = shownTeamTemplate({
+  id: exampleId,
+  name: templateSaveExample.name,
+  description: templateSaveExample.description,
+  outline: [
+    { name: "Paid only", kind: "filter", provider_key: null, action_key: null },
+    { name: "CRM", kind: "destination", provider_key: null, action_key: null }
+  ],
+  created_at: new Date(at)
+})

@@ -306,7 +306,7 @@ describe("Import of workflows", () => {
 
   it("An on-failure workflow is named in the file, and is created before the workflows that name it", async () => {
     const on_failure = { workflow_id: "wfl_1" }
-    const entry = entryOf("workflows", { ...paid, name: "other", triggers: { on_failure } } as unknown as Row, names)
+    const entry = entryOf("workflows", { ...paid, name: "other", triggers: { on_failure } }, names)
     expect(entry["triggers"]).toEqual({ on_failure: { workflow_id: { $workflow: "Paid" } } })
     const named = { on_failure: { workflow_id: { $workflow: "alarm" } } }
     const calls = await sent(

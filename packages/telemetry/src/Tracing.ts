@@ -34,15 +34,19 @@ export interface RoutedEvent {
   readonly connectionId: string
 }
 
-/** A recorded attempt in progress. */
-export interface AttemptTrace {
+/** The place that a call to a target has in a trace. */
+export interface CallTrace {
   readonly traceId: string
   readonly spanId: string
-  readonly parentSpanId: string
   /** The `traceparent` of the stored request, which the attempt's replaces. */
   readonly stated: ReadonlyArray<string>
   /** Whether the trace is the sender's. */
   readonly isSenders: boolean
+}
+
+/** A recorded attempt in progress. */
+export interface AttemptTrace extends CallTrace {
+  readonly parentSpanId: string
 }
 
 /** The data of an attempt's span, from its record. Times are Unix milliseconds. */
@@ -91,7 +95,7 @@ export interface RunOutcome {
 /**
  * Spans of the event path: the request at ingress, its routes, and every attempt. The parent of a span may have been recorded by
  * another process, or before a restart. So no state of a trace is kept in memory: the sender's context is in the stored headers, and the ids
- * that the gateway adds are derived from the ids of the request and the event. Only an attempt, and a step of a workflow, has a random id, because it can happen twice.
+ * that the gateway adds are derived from the ids of the request, the event, and the run with its step. Only an attempt has a random id.
  *
  * A request that is not sampled costs one check of a header, and its headers stay unchanged.
  */
@@ -109,6 +113,16 @@ export interface Tracing {
   readonly attempted: (trace: AttemptTrace | null, startedAt: number, outcome: AttemptOutcome) => void
   /** Null: this run is not recorded. `attempts`: how often it was begun; each beginning has its own span. */
   readonly run: (headers: Headers, requestId: string, runId: string, attempts: number) => RunTrace | null
+  /**
+   * The place of a step's calls: below the step's span, which is recorded when the step ends. Null: the request is not sampled. It does
+   * not depend on how many runs are recorded, because it costs no span.
+   */
+  readonly stepCall: (
+    headers: Headers,
+    requestId: string,
+    run: { readonly id: string; readonly attempts: number },
+    stepId: string
+  ) => CallTrace | null
   readonly stepEnded: (trace: RunTrace, outcome: StepOutcome) => void
   readonly runEnded: (trace: RunTrace, outcome: RunOutcome) => void
 }
@@ -124,6 +138,7 @@ export const Tracing = Context.Reference<Tracing>("@tidegate/telemetry/Tracing",
     attempt: () => null,
     attempted: nothing,
     run: () => null,
+    stepCall: () => null,
     stepEnded: nothing,
     runEnded: nothing
   })
@@ -149,6 +164,8 @@ const randomSpan = (): string =>
 const serverSpanOf = (requestId: string): string => hash("sha256", `server ${requestId}`).slice(0, 16)
 const routeSpanOf = (eventId: string): string => hash("sha256", `route ${eventId}`).slice(0, 16)
 const runSpanOf = (runId: string, attempts: number): string => hash("sha256", `run ${runId} ${attempts}`).slice(0, 16)
+/** `runSpan`: the span of the run, which is another one after each retry. */
+const stepSpanOf = (runSpan: string, stepId: string): string => hash("sha256", `step ${runSpan} ${stepId}`).slice(0, 16)
 const traceOf = (requestId: string): string => hash("sha256", `trace ${requestId}`).slice(0, 32)
 
 export const makeTracing = (options: {
@@ -164,14 +181,24 @@ export const makeTracing = (options: {
     run: new Budget(maxPerSecond)
   }
 
-  const begin = (stage: keyof typeof budgets, headers: Headers, requestId: string): Trace | null => {
+  /** Null: the request is not sampled. */
+  const traced = (headers: Headers, requestId: string): Trace | null => {
     const sender = parseTraceparent(headers["traceparent"])
     let derived: string | undefined
     const traceId = (): string => sender?.traceId ?? (derived ??= traceOf(requestId))
-    if (!sampler(traceId, sender)) return null
-    if (budgets[stage].take(now())) return { traceId: traceId(), sender }
+    return sampler(traceId, sender) ? { traceId: traceId(), sender } : null
+  }
+
+  const begin = (stage: keyof typeof budgets, headers: Headers, requestId: string): Trace | null => {
+    const trace = traced(headers, requestId)
+    if (trace === null || budgets[stage].take(now())) return trace
     metrics.spansDropped.at("rate").add()
     return null
+  }
+
+  const callOf = ({ sender, traceId }: Trace, headers: Headers, spanId: string): CallTrace => {
+    const stated = headers["traceparent"] ?? []
+    return { traceId, spanId, stated: typeof stated === "string" ? [stated] : stated, isSenders: sender !== null }
   }
 
   const route = (
@@ -230,15 +257,7 @@ export const makeTracing = (options: {
 
     attempt: (headers, requestId, rootEventId) => {
       const trace = begin("attempt", headers, requestId)
-      if (trace === null) return null
-      const stated = headers["traceparent"] ?? []
-      return {
-        traceId: trace.traceId,
-        spanId: randomSpan(),
-        parentSpanId: routeSpanOf(rootEventId),
-        stated: typeof stated === "string" ? [stated] : stated,
-        isSenders: trace.sender !== null
-      }
+      return trace === null ? null : { ...callOf(trace, headers, randomSpan()), parentSpanId: routeSpanOf(rootEventId) }
     },
 
     attempted: (trace, startedAt, outcome) => {
@@ -270,10 +289,15 @@ export const makeTracing = (options: {
       return { traceId: trace.traceId, spanId: runSpanOf(runId, attempts), parentSpanId: serverSpanOf(requestId) }
     },
 
+    stepCall: (headers, requestId, { attempts, id }, stepId) => {
+      const trace = traced(headers, requestId)
+      return trace === null ? null : callOf(trace, headers, stepSpanOf(runSpanOf(id, attempts), stepId))
+    },
+
     stepEnded: ({ spanId, traceId }, { attempts, errorCode, finishedAt, kind, responseStatus, startedAt, stepId }) =>
       push({
         traceId,
-        spanId: randomSpan(),
+        spanId: stepSpanOf(spanId, stepId),
         parentSpanId: spanId,
         name: `step ${kind}`,
         kind: "internal",
@@ -313,10 +337,10 @@ export const makeTracing = (options: {
 }
 
 /**
- * The headers (name, value, name, value) of an attempt's request, so that the target continues the trace below the attempt's span.
+ * The headers (name, value, name, value) of a call, so that the target continues the trace below the span of the attempt or the step.
  * The sender's `tracestate` is kept only with the sender's own trace. Headers that the operator has set are not changed.
  */
-export const traceHeaders = (trace: AttemptTrace | null, headers: ReadonlyArray<string>): ReadonlyArray<string> => {
+export const traceHeaders = (trace: CallTrace | null, headers: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (trace === null) return headers
   const traced: Array<string> = []
   let isSet = false

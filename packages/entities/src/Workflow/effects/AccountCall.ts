@@ -6,9 +6,8 @@ import { KnownProviders } from "@tidegate/channels/KnownProviders"
 import type { Answer } from "@tidegate/connectors/Connector"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { ProviderCalls } from "../../accounts/ProviderCalls.ts"
-import { Loops } from "../../Loops.ts"
 import type { Carry } from "./Call.ts"
-import { withCallHeaders } from "./CallHeaders.ts"
+import { makeCallHeaders } from "./CallHeaders.ts"
 import { failureOf, outputOf } from "./JudgedAnswer.ts"
 import { withAnswer } from "./RefusedAnswer.ts"
 
@@ -27,7 +26,7 @@ const named = (flat: ReadonlyArray<string>): Readonly<Record<string, string>> =>
 export const makeAccountCall = Effect.gen(function* () {
   const providers = yield* KnownProviders
   const { baseUrl, of } = yield* ProviderCalls
-  const loops = yield* Loops
+  const withCallHeaders = yield* makeCallHeaders
 
   const carry: Carry<AccountCall> = Effect.fnUntraced(function* (
     { account_id, output, provider_key, request: { body, method, path } },
@@ -45,7 +44,7 @@ export const makeAccountCall = Effect.gen(function* () {
         headers: {
           accept: "application/json",
           ...(body === null ? {} : { "content-type": "application/json" }),
-          ...named(withCallHeaders([], effect, run, key, loops))
+          ...named(withCallHeaders([], effect, run, key))
         },
         ...(body === null ? {} : { body: JSON.stringify(body) }),
         authorized: true,

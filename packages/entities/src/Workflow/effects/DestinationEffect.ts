@@ -13,6 +13,7 @@ import type { StepSend, StepSent } from "../../Destination/steps/StepProtocol.ts
 import { Loops } from "../../Loops.ts"
 import * as LocalEntities from "../../dispatch/LocalEntities.ts"
 import { failed } from "../RunWork.ts"
+import { stepTrace, tracedValues } from "./CallHeaders.ts"
 import { messageOf } from "./Envelope.ts"
 import { withAnswer } from "./RefusedAnswer.ts"
 
@@ -36,6 +37,7 @@ export const makeDestinationStep: Effect.Effect<
   const destination = yield* DestinationEntity.client
   const called = yield* LocalEntities.Called
   const loops = yield* Loops
+  const traceOf = yield* stepTrace
 
   const byMessage = (id: string, message: StepSend): Effect.Effect<StepSent> =>
     destination(id)
@@ -63,7 +65,13 @@ export const makeDestinationStep: Effect.Effect<
       loop: loops.next(storedHeaders(run), run.request_id),
       timeout_ms: step.timeoutMs,
       since: yield* Clock.currentTimeMillis,
-      request: { ...request, id: run.request_id, source_id: run.source_id, source_name: run.source_name }
+      request: {
+        ...request,
+        headers: tracedValues(traceOf(effect, run), request.headers),
+        id: run.request_id,
+        source_id: run.source_id,
+        source_name: run.source_name
+      }
     }
     const id = step.step.resource_id ?? ""
     for (;;) {

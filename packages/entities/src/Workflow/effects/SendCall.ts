@@ -15,13 +15,12 @@ import { laterTurn } from "@tidegate/runtime/EventLoopBudget"
 import { Echoes } from "@tidegate/redaction/Echoes"
 import { compileOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
 import type { StepError } from "@tidegate/workflows/StepKind"
-import { Loops } from "../../Loops.ts"
 import { waitOf } from "../../holds/TargetHold.ts"
 import { credentialOf } from "../../tokens/Credential.ts"
 import { makeSharedTokens } from "../../tokens/SharedTokens.ts"
 import type { NotObtained } from "../../tokens/TokenEndpoint.ts"
 import type { Call, Carry } from "./Call.ts"
-import { withCallHeaders } from "./CallHeaders.ts"
+import { makeCallHeaders } from "./CallHeaders.ts"
 import { exchange, withoutEchoes } from "./Exchange.ts"
 import { withAnswer } from "./RefusedAnswer.ts"
 
@@ -65,7 +64,7 @@ export const makeSendCall = Effect.gen(function* () {
   const egress = yield* Egress
   const origins = yield* ApiOrigins
   const own = yield* SenderDomains
-  const loops = yield* Loops
+  const withCallHeaders = yield* makeCallHeaders
   const services = yield* Effect.context<SessionServices>()
   const tokens = yield* makeSharedTokens
 
@@ -91,7 +90,7 @@ export const makeSendCall = Effect.gen(function* () {
     }
     const { complete } = sender
     const prepared = complete === undefined ? request : yield* Effect.promise(() => complete(request, facts))
-    const headers = withCallHeaders(prepared.headers, effect, run, key, loops)
+    const headers = withCallHeaders(prepared.headers, effect, run, key)
     const bounds = { captureBytes: maxAnswered, echoes, timeoutMs: effect.step.timeoutMs }
     const answer = yield* exchange(egress, { ...prepared, headers }, bounds)
     const verdict = sender.judge(answer)

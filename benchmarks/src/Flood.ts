@@ -18,7 +18,7 @@ type Failure = Effect.Error<ReturnType<Gateway["create"]>>
 interface Flooded {
   readonly name: string
   readonly scenario: string
-  /** Makes what the flood needs. Returns where it goes, and where it goes in the reference. */
+  /** Makes what the flood needs. Returns where it goes, and where it goes in the reference: nowhere, if there are no URLs. */
   readonly prepare: (
     gateway: Gateway
   ) => Effect.Effect<{ readonly reference: ReadonlyArray<string>; readonly gateway: ReadonlyArray<string> }, Failure>
@@ -43,7 +43,10 @@ export const besideFlood = Effect.fnUntraced(function* (plan: Plan, of: Flooded)
   /** Measures what senders to the other source see during the flood. */
   const beside = Effect.fnUntraced(function* (side: "reference" | "gateway") {
     yield* bench.postgres.checkpoint
-    const under = yield* Effect.forkChild(offer(flooding, urls[side], flood, settings.leadIn + settings.offered))
+    const to = urls[side]
+    const seconds = settings.leadIn + settings.offered
+    const none = Effect.succeed({ acknowledged: 0, refused: 0 })
+    const under = yield* Effect.forkChild(to.length === 0 ? none : offer(flooding, to, flood, seconds))
     yield* Effect.sleep(settings.leadIn * 1_000)
     const sent = yield* offer(bench.generator, [`${gateway.origin}/e/${other}`], quiet, settings.offered)
     const { acknowledged, refused } = yield* Fiber.join(under)

@@ -83,14 +83,17 @@ export const maxWaitOf = ({
   readonly wait_ms: number
 }): number => max_wait_ms ?? Math.min(waits * wait_ms, longestOfAll)
 
+/** What runs have in common that wait for each other. */
+const GroupKey = optional(
+  Schema.NullOr(KeyPath).annotate({
+    description:
+      "Runs with the same value there belong together; a run without a value is carried out at once. Null: all runs belong together"
+  })
+)
+
 export const DebounceWrite = Schema.NullOr(
   Schema.Struct({
-    key: optional(
-      Schema.NullOr(KeyPath).annotate({
-        description:
-          "Runs with the same value there belong together; a run without a value is carried out at once. Null: all runs belong together"
-      })
-    ),
+    key: GroupKey,
     wait_ms: Schema.Number.annotate({ description: "How long nothing may have come, in milliseconds" }).check(
       Schema.isInt({ message: waitMessage }).abort(),
       Schema.isBetween({ minimum: shortestWait, maximum: longestWait }, { message: waitMessage })
@@ -126,12 +129,7 @@ export const usualBatch = 100
 
 export const BatchWrite = Schema.NullOr(
   Schema.Struct({
-    key: optional(
-      Schema.NullOr(KeyPath).annotate({
-        description:
-          "Runs with the same value there belong together; a run without a value is carried out at once. Null: all runs belong together"
-      })
-    ),
+    key: GroupKey,
     max_count: optional(
       Schema.Number.annotate({
         description: `The batch closes when it has so many requests. Default: ${usualBatch}`

@@ -68,7 +68,10 @@ const overflowOf = Effect.fnUntraced(function* (
   return Math.max(0, (row?.count ?? 0) + fresh - maxWindows)
 })
 
-/** Reads the windows of these keys, and stores what is decided about them. Their runs are due when they are over. */
+/**
+ * Reads the windows of these keys, and stores what is decided about them. Their runs are due when they are over. The caller has locked
+ * the windows of the workflow, in the same transaction.
+ */
 export const keepingWindows = Effect.fnUntraced(function* <Answer extends Decided>({
   areForWaiting,
   decide,
@@ -77,7 +80,6 @@ export const keepingWindows = Effect.fnUntraced(function* <Answer extends Decide
   workflowId
 }: Keeping<Answer>): Effect.fn.Return<WindowsKept<Answer>, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  yield* lockWindows(sql, workflowId)
   const rows = yield* sql<Row>`
     select key, run_id, run_at, opened_at, due_at, members, bytes from workflow_windows
     where workflow_id = ${workflowId} and key = any(${Columns.text([...new Set(keys)])})`
@@ -174,7 +176,7 @@ export const windowed = Effect.fnUntraced(function* ({
     areForWaiting: false,
     decide: (stored) => debounce(runs, stored, times, now)
   })
-  const { answer, nextAt, refused } = yield* sql.withTransaction(keeping)
+  const { answer, nextAt, refused } = yield* sql.withTransaction(Effect.andThen(lockWindows(sql, workflowId), keeping))
   return { begin: answer.begin, superseded: answer.superseded, refused, nextAt }
 })
 

@@ -1,4 +1,4 @@
-import { Clock, Effect, type Layer, Semaphore } from "effect"
+import { Clock, Effect, type Layer } from "effect"
 import { Cookies, HttpEffect, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import {
   calculatePKCECodeChallenge,
@@ -10,6 +10,7 @@ import { RateLimiter } from "@tidegate/coordination/limits/RateLimiter"
 import { Egress } from "@tidegate/egress/Egress"
 import { fail } from "@tidegate/model/GatewayError"
 import { Ingress } from "@tidegate/model/Ingress"
+import { permitsByKey } from "@tidegate/runtime/FairSemaphore"
 import type { Database } from "@tidegate/storage/Database"
 import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { admit } from "../auth/Admission.ts"
@@ -39,8 +40,10 @@ const started: CookieKind = {
  */
 const once = { name: "sign_in_state", calls: 1, windowMs: openMs, maxKeys: 10_000 }
 
-/** Sign-ins of a process that wait for the identity provider at once. Each needs one call to it. */
-const atOnce = 8
+/** Sign-ins of a process that ask the identity provider at once, with one call each, and those that wait for that. */
+const atOnce = { permits: 8, perKey: 8, maxWaiting: 64 }
+/** They share the permits: nobody has signed in yet. */
+const everybody = ""
 
 /** Longer than any answer of an identity provider, in characters. */
 const longestAnswer = 8_192
@@ -65,7 +68,7 @@ export const layer: Layer.Layer<
     const { publicUrl } = yield* Ingress
     const { server, verify } = yield* IdTokens
     const { stranger } = yield* Credentials
-    const places = yield* Semaphore.make(atOnce)
+    const turns = permitsByKey(atOnce)
 
     const client: SignInClient | null =
       settings.issuer === null || settings.clientSecret === null
@@ -139,11 +142,12 @@ export const layer: Layer.Layer<
       if (typeof answer !== "string" || answer.length > longestAnswer) {
         return yield* fail("OAUTH2_STATE_INVALID", "the identity provider's answer is missing or too long")
       }
-      const identity = yield* places.withPermits(1)(
+      const identity = yield* turns.within(everybody)(
         Effect.gen(function* () {
           const idToken = yield* exchangeCode(egress, yield* server, client, { state, verifier }, answer)
           return yield* verify(idToken, nonce)
-        })
+        }),
+        fail("QUEUE_UNAVAILABLE", "too many people sign in at this moment; sign in again")
       )
       const { token } = yield* Effect.provideContext(admit(settings, identity, null), database)
       return HttpServerResponse.setHeader(

@@ -4,21 +4,24 @@ import type { Outcome, Plan } from "./Comparison.ts"
 import { fill } from "./Measurement.ts"
 import { processMemory } from "./ProcessMemory.ts"
 import { processStats } from "./ProcessStats.ts"
-import { makeRow } from "./Report.ts"
+import { makeRow, type Row } from "./Report.ts"
 import { format, inLine } from "./WorkflowGraphs.ts"
 import { begin } from "./Workflows.ts"
 
 const waiting = 10_000
 
-export const waitingRuns = Effect.fnUntraced(function* (plan: Plan) {
+/** The two ways of waiting: for a time, and for a call that does not come. */
+const pauses = {
+  delay: { mode: "for", amount: 1, unit: "hours" },
+  wait: { for: "callback", amount: 1, unit: "hours" }
+}
+
+const waitIn = Effect.fnUntraced(function* (plan: Plan, kind: keyof typeof pauses) {
   const { bench, settings } = plan
   const count = settings.rounds === 1 ? waiting / 10 : waiting
-  const subject = yield* begin(plan, "workflow_waiting", {
-    name: "a delay",
-    steps: () => [
-      { id: "pause", kind: "delay", config: { mode: "for", amount: 1, unit: "hours" } },
-      format("after", "{{trigger.body.type}}")
-    ],
+  const subject = yield* begin(plan, `workflow_${kind}`, {
+    name: kind,
+    steps: () => [{ id: "pause", kind, config: pauses[kind] }, format("after", "{{trigger.body.type}}")],
     edges: inLine(["pause", "after"])
   })
   const { pid } = subject.gateway
@@ -43,14 +46,18 @@ export const waitingRuns = Effect.fnUntraced(function* (plan: Plan) {
   yield* fill(bench, subject.url, count, 120)
   const [row] = yield* subject.sql.queryValues("select count(*)::int from workflow_queue")
   const within = yield* idle()
-  const scenario = `${Number(row?.[0]).toLocaleString("en-US")} runs that wait for an hour; reference: ${(count / 10).toLocaleString("en-US")}`
+  const scenario = `${Number(row?.[0]).toLocaleString("en-US")} runs in a ${kind} of an hour; reference: ${(count / 10).toLocaleString("en-US")}`
   const figure = (measure: string, unit: string, of: (one: typeof within) => number) =>
     makeRow({ scenario, measure, unit, reference: [of(without)], gateway: [of(within)] })
-  const rows = [
+  return [
     figure("memory of the gateway", "MB", (one) => one.memory),
     figure("idle CPU, gateway", "% of a core", (one) => one.gateway),
     figure("idle CPU, PostgreSQL", "% of a core", (one) => one.postgres)
   ]
+}, Effect.scoped)
+
+export const waitingRuns = Effect.fnUntraced(function* (plan: Plan) {
+  const rows: Array<Row> = [...(yield* waitIn(plan, "delay")), ...(yield* waitIn(plan, "wait"))]
   const none = { reference: [], gateway: [] }
   return { rows, measured: { offered: none, saturated: none } } satisfies Outcome
-}, Effect.scoped)
+})

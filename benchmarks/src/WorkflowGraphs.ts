@@ -7,6 +7,7 @@ export interface Graph {
   readonly name: string
   readonly steps: (destination: string) => ReadonlyArray<object>
   readonly edges: ReadonlyArray<object>
+  readonly triggers?: object
   /** The part of the event path's rate that runs of this graph have to reach. */
   readonly required?: Requirement
 }

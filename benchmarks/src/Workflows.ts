@@ -19,7 +19,7 @@ const perSecond = 100
 const stallMillis = 15_000
 
 /** The results of one phase. CPU is in seconds per 1,000 runs. */
-interface Found {
+export interface Found {
   readonly runs: number
   readonly missing: number
   readonly refused: number
@@ -30,6 +30,8 @@ interface Found {
   readonly p99: number
   readonly gateway: number
   readonly postgres: number
+  /** To the sender's answer, in milliseconds. */
+  readonly answered: Sent["acknowledge"]
 }
 
 /** Starts a gateway with the workflow. */
@@ -43,7 +45,8 @@ export const begin = Effect.fnUntraced(function* (plan: Plan, database: string, 
     config: { url: `${plan.bench.targetOrigin}/${database}` }
   })
   const steps = graph.steps(destination)
-  yield* gateway.create("workflows", { name: database, source_id: source, steps, edges: graph.edges })
+  const { edges, triggers } = graph
+  yield* gateway.create("workflows", { name: database, source_id: source, steps, edges, ...(triggers && { triggers }) })
   const sql = yield* make({ url: Redacted.make(url) })
   return { gateway, database, sql, steps: steps.length, url: `${gateway.origin}/e/${source}` }
 })
@@ -102,16 +105,17 @@ const measure = Effect.fnUntraced(function* (
     p50: p50 * 1_000,
     p99: p99 * 1_000,
     gateway: per("gateway") * 1_000,
-    postgres: per("postgres") * 1_000
+    postgres: per("postgres") * 1_000,
+    answered: sent.acknowledge
   }
 })
 
-const saturated = (plan: Plan, subject: Subject, seconds: number) =>
+export const saturated = (plan: Plan, subject: Subject, seconds: number) =>
   measure(plan, subject, (run) =>
     plan.bench.generator.call("saturate", { urls: [subject.url], run, inFlight: 100, seconds })
   )
 
-const offered = (plan: Plan, subject: Subject, seconds: number) =>
+export const offered = (plan: Plan, subject: Subject, seconds: number) =>
   measure(plan, subject, (run) =>
     plan.bench.generator.call("offer", { urls: [subject.url], run, perSecond, seconds, connections: 100 })
   )

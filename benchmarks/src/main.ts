@@ -1,11 +1,11 @@
 /**
  * `npm run bench`: compares the gateway with the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, workflows, waiting-runs, flooded-source, flooded-callbacks, channels, formatter, memory, or pipeline (the bare pipeline compared with itself)
+ *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, workflows, answers, waiting-runs, flooded-source, flooded-callbacks, channels, formatter, memory, or pipeline (the bare pipeline compared with itself)
  *   --only queries      the time of counts, series and lists over more and more records; --records <n,…>: the numbers of records
  *   --only rows         one row for each kind of work that events can require: rate, latency, CPU, memory
  *   --row <text>        only rows whose name contains this text
- *   --before <file>     compares the gateway with another version: the module of that version; alone, or with --only rows or control
+ *   --before <file>     compares the gateway with another version: the module of that version; alone, or with --only rows, control or workflows
  *   --processes <n,…>   the numbers of gateway processes that the scenario processes compares with one (default: 2,4,8)
  *   --rounds <n>        the number of rounds of the selected scenarios
  *   --new-connections   senders open a connection for each request (throughput, versions, fan-out, pipeline)
@@ -51,7 +51,9 @@ import type { TargetCommands } from "./Target.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Worker from "./Worker.ts"
 import { waitingRuns } from "./WaitingRuns.ts"
+import { workflowAnswers } from "./WorkflowAnswers.ts"
 import { workflows } from "./Workflows.ts"
+import { workflowVersions } from "./WorkflowVersions.ts"
 
 const scenarios = {
   throughput: Scenarios.throughput,
@@ -63,7 +65,8 @@ const scenarios = {
   processes,
   control,
   connectors,
-  workflows,
+  workflows: (plan: Plan) => (plan.beforeEntry === plan.gatewayEntry ? workflows(plan) : workflowVersions(plan)),
+  answers: workflowAnswers,
   "waiting-runs": waitingRuns,
   "flooded-source": floodedSource,
   "flooded-callbacks": floodedCallbacks,
@@ -113,9 +116,10 @@ const readOptions = () => {
   if (only !== undefined && !isName(only)) {
     throw new Error(`--only takes one of ${Object.keys(scenarios).join(", ")}, rows`)
   }
-  if (only !== "rows" && only !== "control" && (only === "versions") !== (values.before !== undefined)) {
+  const eitherWay = only === "rows" || only === "control" || only === "workflows"
+  if (!eitherWay && (only === "versions") !== (values.before !== undefined)) {
     throw new Error(
-      "--before names the other version's gateway, for the scenarios versions, rows and control and no other"
+      "--before names the other version's gateway, for the scenarios versions, rows, control and workflows and no other"
     )
   }
   const rounds = values.profile ? 1 : values.rounds === undefined ? undefined : Number(values.rounds)

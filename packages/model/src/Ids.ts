@@ -57,17 +57,22 @@ const encodeTime = (ms: number): string => {
   return text
 }
 
-/** 80 bits as 16 characters. */
-const encodeEntropy = (bytes: Uint8Array, offset: number): string => {
-  let text = ""
-  for (let group = 0; group < 2; group++) {
-    const at = offset + group * 5
+const codes = Buffer.from(alphabet, "latin1")
+/** An id is made here, and becomes one flat string: a sum of characters is flattened each time that it is written to a socket. */
+const scratch = Buffer.alloc(40)
+
+/** The prefix, the time, and 80 bits as 16 characters. */
+const idOf = (prefix: Prefix, time: string, bytes: Uint8Array, offset: number): string => {
+  let to = 0
+  for (let i = 0; i < prefix.length; i++) scratch[to++] = prefix.charCodeAt(i)
+  for (let i = 0; i < time.length; i++) scratch[to++] = time.charCodeAt(i)
+  for (let at = offset; at < offset + 10; at += 5) {
     const high = (bytes[at]! << 12) | (bytes[at + 1]! << 4) | (bytes[at + 2]! >> 4)
     const low = ((bytes[at + 2]! & 15) << 16) | (bytes[at + 3]! << 8) | bytes[at + 4]!
-    for (let shift = 15; shift >= 0; shift -= 5) text += alphabet.charAt((high >> shift) & 31)
-    for (let shift = 15; shift >= 0; shift -= 5) text += alphabet.charAt((low >> shift) & 31)
+    for (let shift = 15; shift >= 0; shift -= 5) scratch[to++] = codes[(high >> shift) & 31]!
+    for (let shift = 15; shift >= 0; shift -= 5) scratch[to++] = codes[(low >> shift) & 31]!
   }
-  return text
+  return scratch.toString("latin1", 0, to)
 }
 
 const pool = new Uint8Array(10 * 512)
@@ -89,9 +94,9 @@ export const newId = (prefix: Prefix, nowMs: number): string => {
     randomFillSync(pool)
     poolAt = 0
   }
-  const entropy = encodeEntropy(pool, poolAt)
+  const id = idOf(prefix, timePart(nowMs), pool, poolAt)
   poolAt += 10
-  return prefix + timePart(nowMs) + entropy
+  return id
 }
 
 /**
@@ -100,12 +105,12 @@ export const newId = (prefix: Prefix, nowMs: number): string => {
  */
 export const derivedId = (prefix: Prefix, requestId: string, connectionId: string): string => {
   const digest = hash("sha1", `${requestId}/${connectionId}`, "buffer")
-  return prefix + requestId.slice(4, 4 + timeLength) + encodeEntropy(digest, 0)
+  return idOf(prefix, requestId.slice(4, 4 + timeLength), digest, 0)
 }
 
 /** An id with a given time, derived from a text: the same text gives the same id. */
 export const seededId = (prefix: Prefix, ms: number, text: string): string =>
-  prefix + encodeTime(ms) + encodeEntropy(hash("sha256", `${prefix}${text}`, "buffer"), 0)
+  idOf(prefix, encodeTime(ms), hash("sha256", `${prefix}${text}`, "buffer"), 0)
 
 /** The id of another record about the same thing: `edt_` for the payload of `req_…`. */
 export const sibling = (prefix: Prefix, id: string): string => prefix + id.slice(id.indexOf("_") + 1)

@@ -8,6 +8,7 @@ import type { Answer, AnswerReader } from "./Exchange.ts"
 import { InvalidNetwork, makeGuard } from "./Guard.ts"
 import type { Guard, GuardOptions } from "./Guard.ts"
 import { makeOrigins } from "./Origins.ts"
+import { makePlaces, parseUrl, type Place, refusal } from "./Places.ts"
 
 export type { Answer, AttemptErrorCode, Guard }
 
@@ -60,36 +61,13 @@ const defaultTimeoutMs = 30_000
 /** For deliveries, which are many and short. A request that waits at the limit of an origin waits for one of its pools. */
 const connectionsPerPool = 64
 
-const messageHeaders = (headers: ReadonlyArray<string>): Array<string> =>
-  headers.filter((_, index) => !setByClient.has(headers[index - (index % 2)]!.toLowerCase()))
-
-const refusal = (code: AttemptErrorCode, message: string): Answer => {
-  const now = Date.now()
-  return {
-    status: null,
-    headers: {},
-    body: Buffer.alloc(0),
-    bodyTruncated: false,
-    errorCode: code,
-    errorMessage: message,
-    sentAt: now,
-    respondedAt: now
+const messageHeaders = (headers: ReadonlyArray<string>): Array<string> => {
+  const kept: Array<string> = []
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!
+    if (!setByClient.has(name.toLowerCase())) kept.push(name, headers[i + 1]!)
   }
-}
-
-/** The URL to send to, or the answer if nothing may be sent. */
-const parseUrl = (text: string): URL | Answer => {
-  if (text === "") return refusal("MISSING_URL", "no URL")
-  const url = URL.parse(text)
-  // The URL is not in the messages, because its query may contain a secret.
-  if (url === null) return refusal("INVALID_URL", "not an absolute URL")
-  if (url.protocol !== "https:" && url.protocol !== "http:") {
-    return refusal("INVALID_URL", `${url.protocol} is not http: or https:`)
-  }
-  if (url.username !== "" || url.password !== "") {
-    return refusal("INVALID_URL", "user name and password do not belong in a URL")
-  }
-  return url
+  return kept
 }
 
 /**
@@ -149,21 +127,22 @@ const makeEgress = (options: EgressOptions) => {
     maxIdleOrigins,
     maxConnections
   })
+  const placeOf = makePlaces()
   let inFlight = 0
   let closing = false
   let onDrained: (() => void) | undefined
 
   const send = (
     outbound: Outbound,
-    url: URL,
+    { origin, path }: Place,
     reader: AnswerReader | undefined,
     resolve: (answer: Answer) => void
   ): Exchange => {
     const origins = reader === undefined ? delivering : streaming
-    const connections = origins.acquire(url.origin)
+    const connections = origins.acquire(origin)
     inFlight++
     const options: Dispatcher.DispatchOptions = {
-      path: url.pathname + url.search,
+      path,
       method: outbound.method,
       headers: messageHeaders(outbound.headers ?? []),
       body: outbound.body ?? null
@@ -186,18 +165,18 @@ const makeEgress = (options: EgressOptions) => {
     return exchange
   }
 
-  /** The URL to send to, or the refusal if nothing may be sent. */
-  const admit = (outbound: Outbound): URL | Answer => {
+  /** The place to send to, or the refusal if nothing may be sent. */
+  const admit = (outbound: Outbound): Place | Answer => {
     if (closing) return refusal("NETWORK_REQUEST_CANCELED", "the gateway is shutting down")
     if (outbound.signal?.aborted === true) return refusal("NETWORK_REQUEST_CANCELED", "cancelled by the gateway")
-    return parseUrl(outbound.url)
+    return placeOf(outbound.url)
   }
 
   const deliverNow = (outbound: Outbound): Promise<Answer> =>
     new Promise((resolve) => {
-      const url = admit(outbound)
-      if (url instanceof URL) send(outbound, url, undefined, resolve)
-      else resolve(url)
+      const place = admit(outbound)
+      if ("origin" in place) send(outbound, place, undefined, resolve)
+      else resolve(place)
     })
 
   /**
@@ -231,9 +210,9 @@ const makeEgress = (options: EgressOptions) => {
   const stream = (outbound: Outbound, reader: AnswerReader): Streaming => {
     // Deferred, so that it is never called before this function returns.
     const end = (answer: Answer): void => queueMicrotask(() => reader.onEnd(answer))
-    const url = admit(outbound)
-    if (url instanceof URL) return send(outbound, url, reader, end)
-    end(url)
+    const place = admit(outbound)
+    if ("origin" in place) return send(outbound, place, reader, end)
+    end(place)
     return ended
   }
 

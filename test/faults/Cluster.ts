@@ -1,13 +1,14 @@
 import type { Answered, Sent } from "../support/Contract.ts"
 import { clusterSettings, GatewayProcess } from "../support/GatewayProcess.ts"
-import { embedded, type Postgres, standalone } from "./Postgres.ts"
+import { embedded, type Postgres } from "./Postgres.ts"
+import { type Rig, type Surrounded, surroundings } from "./Rig.ts"
 import { now, sleep } from "../support/Waiting.ts"
 
 /**
- * `cluster`: one edge process with the ingress and two runners on a PostgreSQL of its own. `single`: one process that does
- * everything, with the PostgreSQL that it brings along.
+ * `single`: one process that does everything, with the PostgreSQL that it brings along. All others: one edge process with the ingress and two
+ * runners, in the surroundings of that name.
  */
-export type Topology = "cluster" | "single"
+export type Topology = "single" | Surrounded
 
 export type ProcessName = "edge" | "runner-1" | "runner-2" | "all"
 
@@ -18,10 +19,12 @@ export class Cluster {
   readonly topology: Topology
   readonly postgres: Postgres
   readonly #processes: ReadonlyMap<ProcessName, GatewayProcess>
+  readonly #rig: Rig
 
-  private constructor(topology: Topology, postgres: Postgres, processes: ReadonlyMap<ProcessName, GatewayProcess>) {
+  private constructor(topology: Topology, rig: Rig, processes: ReadonlyMap<ProcessName, GatewayProcess>) {
     this.topology = topology
-    this.postgres = postgres
+    this.#rig = rig
+    this.postgres = rig.postgres
     this.#processes = processes
   }
 
@@ -32,22 +35,36 @@ export class Cluster {
       const all = await GatewayProcess.make("all", "all", folder, settings)
       if (program !== null) all.program = program
       await all.start()
-      return new Cluster(topology, await embedded(settings.TIDEGATE_HOME), new Map([["all", all]]))
+      const postgres = await embedded(settings.TIDEGATE_HOME)
+      return new Cluster(topology, { postgres, close: postgres.close }, new Map([["all", all]]))
     }
-    const postgres = await standalone(folder)
-    const shared = { ...settings, DATABASE_URL: postgres.url }
+    const rig: Rig = await surroundings[topology].build(folder)
+    const shared = { ...settings, DATABASE_URL: rig.postgres.url, ...rig.all }
     const processes = new Map<ProcessName, GatewayProcess>([
       ["edge", await GatewayProcess.make("edge", "edge", folder, shared)],
-      ["runner-1", await GatewayProcess.make("runner-1", "runner", folder, shared)],
+      ["runner-1", await GatewayProcess.make("runner-1", "runner", folder, { ...shared, ...rig.runner1 })],
       ["runner-2", await GatewayProcess.make("runner-2", "runner", folder, shared)]
     ])
-    const cluster = new Cluster(topology, postgres, processes)
-    // One after the other: the first one makes the schema and the keys.
-    for (const process of processes.values()) {
-      if (program !== null) process.program = program
-      await process.start()
+    const cluster = new Cluster(topology, rig, processes)
+    const first = program ?? rig.program
+    try {
+      // One after the other: the first one makes the schema and the keys.
+      for (const process of processes.values()) {
+        if (first !== undefined) process.program = first
+        await process.start()
+      }
+    } catch (cause) {
+      await cluster.close()
+      throw cause
     }
     return cluster
+  }
+
+  /** What the surroundings of this cluster have for a fault. */
+  part<Name extends "link" | "clock" | "redis" | "disk" | "promote">(name: Name): NonNullable<Rig[Name]> {
+    const part = this.#rig[name]
+    if (part === undefined) throw new Error(`the topology ${this.topology} has no ${name}`)
+    return part
   }
 
   /** Where senders and operators find it. */
@@ -157,7 +174,7 @@ export class Cluster {
         await process.end("SIGKILL")
       }
     }
-    await this.postgres.close()
+    await this.#rig.close()
     return stuck
   }
 

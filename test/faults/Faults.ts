@@ -22,6 +22,8 @@ export interface Course {
   readonly disturbed: ReadonlyArray<string>
   /** Whether connections were paused: what they have delivered cannot be retried meanwhile. */
   readonly paused?: boolean
+  /** Whether a process had another time than the others: then recorded times say nothing. */
+  readonly clocksJumped?: boolean
   /** Takes the fault back, once deliveries go on. */
   readonly mend?: () => Promise<Mended>
 }
@@ -49,6 +51,8 @@ export interface Fault {
   readonly topology: Topology
   /** Whether senders must not notice. */
   readonly ingressStaysUp: boolean
+  /** Whether what it did cannot be taken back, so that the next round needs a world of its own. */
+  readonly usesUpWorld?: boolean
   readonly inflict: (stage: Stage) => Promise<Course>
 }
 
@@ -270,6 +274,33 @@ const postgresDown = (topology: Topology, downMs: number): Fault => ({
   }
 })
 
+/** As when a disk does not answer: no connection breaks, and nothing goes on. */
+const freezePostgres: Fault = {
+  name: "PostgreSQL stands still for 5 s",
+  topology: "cluster",
+  ingressStaysUp: false,
+  inflict: async ({ cluster }) => {
+    const thaw = cluster.postgres.freeze()
+    await sleep(5_000)
+    thaw()
+    return { recoverableAt: now(), limitMs: takeOverMs, ...quiet }
+  }
+}
+
+/** PostgreSQL waits before each write of its log to the disk, with the lock held that all commits need: so a slow disk behaves. */
+const slowDisk: Fault = {
+  name: "each flush of the log takes 0.1 s longer, for 8 s",
+  topology: "cluster",
+  ingressStaysUp: true,
+  inflict: async ({ cluster }) => {
+    const at = now()
+    await cluster.postgres.slowDown(true)
+    await sleep(8_000)
+    await cluster.postgres.slowDown(false)
+    return { recoverableAt: at, limitMs: takeOverMs, ...quiet }
+  }
+}
+
 const terminateBackends: Fault = {
   name: "pg_terminate_backend in a loop for 5 s",
   topology: "cluster",
@@ -406,6 +437,99 @@ const freezeAll: Fault = {
   }
 }
 
+/** It runs on, but finds its database no more: others take over, and what it has begun it can only finish, not record. */
+const partition = (isSilent: boolean): Fault => ({
+  name: isSilent
+    ? "packets between runner-1 and PostgreSQL are lost for 8 s"
+    : "runner-1 is refused by PostgreSQL for 8 s",
+  topology: "link",
+  ingressStaysUp: true,
+  inflict: async (stage) => {
+    const { cluster, target } = stage
+    const link = cluster.part("link")
+    const at = now()
+    let ports = deliveringPorts(stage, ["runner-1"])
+    if (isSilent) link.silence()
+    else await link.cut()
+    while (now() < at + 8_000) {
+      await sleep(250)
+      ports = ports === null ? null : ports.union(portsOf(cluster.pid("runner-1"), target.port) ?? new Set())
+    }
+    if (isSilent) link.speak()
+    else await link.mend()
+    return { recoverableAt: at, limitMs: takeOverMs, crashes: [{ at, ports }], disturbed: [] }
+  }
+})
+
+/**
+ * The moments by which retries are due are those of the process that wrote them. So those that it writes while it is ahead are due late by as much
+ * once its clock is right again.
+ */
+const clockJump = (seconds: number): Fault => ({
+  name: `the clock of runner-1 jumps ${seconds > 0 ? "ahead" : "back"} by ${Math.abs(seconds)} s, and back to right after 6 s`,
+  topology: "clock",
+  ingressStaysUp: true,
+  inflict: async ({ cluster }) => {
+    const clock = cluster.part("clock")
+    const at = now()
+    await clock.jump(seconds)
+    await sleep(6_000)
+    await clock.jump(0)
+    return { recoverableAt: at, limitMs: takeOverMs + Math.abs(seconds) * 1_000, ...quiet, clocksJumped: true }
+  }
+})
+
+/** What processes share by it goes on in each process alone. */
+const redisAway: Fault = {
+  name: "Redis away for 6 s",
+  topology: "redis",
+  ingressStaysUp: true,
+  inflict: async ({ cluster }) => {
+    const redis = cluster.part("redis")
+    const at = now()
+    await redis.stop()
+    await sleep(6_000)
+    await redis.start()
+    return { recoverableAt: at, limitMs: takeOverMs, ...quiet }
+  }
+}
+
+const diskFull: Fault = {
+  name: "the disk of PostgreSQL full for 6 s",
+  topology: "disk",
+  ingressStaysUp: false,
+  inflict: async ({ cluster }) => {
+    const disk = cluster.part("disk")
+    disk.fill()
+    await sleep(6_000)
+    disk.relieve()
+    return { recoverableAt: await cluster.postgres.back(), limitMs: takeOverMs, ...quiet }
+  }
+}
+
+const promotion: Fault = {
+  name: "a synchronous standby is promoted",
+  topology: "standby",
+  ingressStaysUp: false,
+  usesUpWorld: true,
+  inflict: async ({ cluster }) => {
+    await cluster.part("promote")()
+    return { recoverableAt: now(), limitMs: takeOverMs, ...quiet }
+  }
+}
+
+const upgrade: Fault = {
+  name: "rolling upgrade from the previous version",
+  topology: "previous",
+  ingressStaysUp: false,
+  usesUpWorld: true,
+  inflict: async ({ cluster }) => {
+    const at = now()
+    for (const name of ["runner-1", "runner-2", "edge"] as const) await cluster.update(name)
+    return { recoverableAt: at, limitMs: restartMs, ...quiet }
+  }
+}
+
 /** The rounds of the full form, in order. */
 export const allFaults: ReadonlyArray<Fault> = [
   nothing,
@@ -418,6 +542,8 @@ export const allFaults: ReadonlyArray<Fault> = [
   pauseRunner("runner-1", 2_000),
   killPostgres("cluster"),
   postgresDown("cluster", 6_000),
+  freezePostgres,
+  slowDisk,
   terminateBackends,
   terminateAndKill,
   onlyIngress,
@@ -434,7 +560,15 @@ export const allFaults: ReadonlyArray<Fault> = [
   stopAll,
   freezeAll,
   killPostgres("single"),
-  postgresDown("single", 6_000)
+  postgresDown("single", 6_000),
+  partition(false),
+  partition(true),
+  clockJump(20),
+  clockJump(-20),
+  redisAway,
+  diskFull,
+  promotion,
+  upgrade
 ]
 
 /** A few of them, for every run of the test suites. */

@@ -1,4 +1,5 @@
 import { Effect, Exit, Redacted, Scope } from "effect"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { start } from "../../packages/embedded-postgres/src/EmbeddedPostgres.ts"
 import * as Home from "../../packages/embedded-postgres/src/Home.ts"
@@ -14,6 +15,10 @@ export interface Postgres {
   readonly query: (statement: string, parameters?: ReadonlyArray<unknown>) => Promise<ReadonlyArray<Row>>
   /** SIGKILL to the server's main process. */
   readonly kill: () => void
+  /** SIGSTOP to the server and its sessions; answers what lets them go on. */
+  readonly freeze: () => () => void
+  /** Whether each flush of the log takes 0.1 s longer from now on. */
+  readonly slowDown: (isSlow: boolean) => Promise<void>
   /** Completes when the server answers, whoever has brought it back. */
   readonly back: () => Promise<number>
   readonly close: () => Promise<void>
@@ -24,18 +29,24 @@ export const standalone = async (folder: string): Promise<Postgres> => {
   const scope = Scope.makeUnsafe()
   const home = await Effect.runPromise(Home.open(join(folder, "postgres")))
   const server = await Effect.runPromise(start({ home: home.path }).pipe(Scope.provide(scope)))
-  return postgres(Redacted.value(server.url), home, () => Effect.runPromise(Scope.close(scope, Exit.void)))
+  return postgres(server, home, () => Effect.runPromise(Scope.close(scope, Exit.void)))
 }
 
 /** The server that a gateway without DATABASE_URL keeps in its home folder. It is the gateway's to bring back. */
 export const embedded = async (gatewayHome: string): Promise<Postgres> => {
   const home = await Effect.runPromise(Home.open(join(gatewayHome, "postgres")))
   const password = await Effect.runPromise(Home.password(home))
-  const { url } = accessTo(Home.rememberedPort(home)!, password)
-  return postgres(Redacted.value(url), home, () => Promise.resolve())
+  return postgres(accessTo(Home.rememberedPort(home)!, password), home, () => Promise.resolve())
 }
 
-const postgres = (url: string, home: Home.Home, close: () => Promise<void>): Postgres => {
+interface Access {
+  readonly url: Redacted.Redacted
+  readonly superuserUrl: Redacted.Redacted
+}
+
+const postgres = (access: Access, home: Home.Home, close: () => Promise<void>): Postgres => {
+  const url = Redacted.value(access.url)
+  const superuserUrl = Redacted.value(access.superuserUrl)
   const ask: Postgres["query"] = (statement, parameters) => query(url, statement, parameters)
   return {
     url,
@@ -44,8 +55,27 @@ const postgres = (url: string, home: Home.Home, close: () => Promise<void>): Pos
       const server = Postmaster.find(home.data)
       if (server !== undefined) Postmaster.send(server.pid, "SIGKILL")
     },
+    freeze: () => {
+      const server = Postmaster.find(home.data)?.pid
+      if (server === undefined) throw new Error("PostgreSQL does not run")
+      // The server first, so that it starts no session that is not seen.
+      Postmaster.send(server, "SIGSTOP")
+      const all = [server, ...childrenOf(server)]
+      for (const pid of all) Postmaster.send(pid, "SIGSTOP")
+      return () => {
+        for (const pid of all.toReversed()) Postmaster.send(pid, "SIGCONT")
+      }
+    },
+    slowDown: async (isSlow) => {
+      await query(superuserUrl, `alter system set commit_siblings = ${isSlow ? 0 : 5}`)
+      await query(superuserUrl, `alter system set commit_delay = ${isSlow ? 100_000 : 0}`)
+      await query(superuserUrl, "select pg_reload_conf()")
+    },
     back: () =>
       waitUntil("PostgreSQL is back", async () => (await ask("select 1")).length === 1, { patienceMs: 30_000 }),
     close
   }
 }
+
+const childrenOf = (pid: number): ReadonlyArray<number> =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number)

@@ -52,3 +52,30 @@ export const render = (outcomes: ReadonlyArray<Outcome>): string => {
     .flatMap(({ fault, findings }) => ["", `${fault.name}:`].concat(findings.lines.map((line) => `  ${line}`)))
   return [...table, ...broken, ""].join("\n")
 }
+
+/** What is counted of a long run: an outcome's share of it. */
+const counted: ReadonlyArray<readonly [head: string, share: (outcome: Outcome) => number]> = [
+  ["Rounds", () => 1],
+  ["Acknowledged", ({ figures }) => figures?.acknowledged ?? 0],
+  ["Deliveries", ({ figures }) => figures?.deliveries ?? 0],
+  ["In line", ({ figures }) => figures?.ordered ?? 0],
+  ["Lost", ({ figures }) => figures?.lost ?? 0],
+  ["Doubled", ({ figures }) => figures?.unexplained ?? 0],
+  ["Inversions", ({ findings }) => findings.count("events of one key arrive in ingest order")],
+  ["Repeated after a crash", ({ figures }) => figures?.repeated ?? 0],
+  ["Not carried through", ({ figures }) => (figures === null ? 1 : 0)],
+  ["Broken", ({ findings }) => (findings.isClean ? 0 : 1)]
+]
+
+/** All rounds of a long run, a line for each kind of fault, as Markdown. */
+export const summarize = (outcomes: ReadonlyArray<Outcome>): string => {
+  const heads = ["Fault", ...counted.map(([head]) => head)]
+  const groups: ReadonlyArray<readonly [string, ReadonlyArray<Outcome>]> = [
+    ...Map.groupBy(outcomes, ({ fault }) => fault.name),
+    ["all", outcomes]
+  ]
+  const sums = (those: ReadonlyArray<Outcome>): ReadonlyArray<string> =>
+    counted.map(([, share]) => those.reduce((sum, one) => sum + share(one), 0).toFixed())
+  const lines = groups.map(([name, those]) => [name].concat(sums(those)))
+  return [heads, heads.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |\n`).join("")
+}

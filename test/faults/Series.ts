@@ -5,9 +5,11 @@ import { join } from "node:path"
 import { temporaryFolder } from "../temporaryFolder.ts"
 import { Cluster, type Topology } from "./Cluster.ts"
 import type { Fault } from "./Faults.ts"
+import { Findings } from "./Findings.ts"
 import { Load } from "./Load.ts"
 import { Operations } from "./Operations.ts"
 import { hold, type Outcome, type World } from "./Round.ts"
+import type { RoundLogs } from "./RoundLogs.ts"
 import { createRoutes } from "./Routes.ts"
 import { Target } from "./Target.ts"
 
@@ -64,6 +66,10 @@ export interface SeriesOptions extends WorldOptions {
   readonly onOutcome: (outcome: Outcome) => void
   /** No round begins when this says so. */
   readonly isOver?: () => boolean
+  /** How many times longer than promised things may take. */
+  readonly slack?: number
+  /** Where each round's logs are kept; by default only those of worlds with broken promises are. */
+  readonly roundLogs?: RoundLogs | undefined
 }
 
 /**
@@ -75,7 +81,19 @@ export const holdAll = async (faults: ReadonlyArray<Fault>, options: SeriesOptio
   const remaining = [...faults]
   while (remaining.length > 0 && options.isOver?.() !== true) {
     const { topology } = remaining[0]!
-    const { close, folder, world } = await openWorld(topology, options)
+    let opened: OpenWorld
+    try {
+      opened = await openWorld(topology, options, options.slack)
+    } catch (cause) {
+      const findings = new Findings()
+      findings.broke(
+        "the harness could do its part",
+        cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+      )
+      options.onOutcome({ fault: remaining.shift()!, findings, figures: null, history: null, worldIsSound: false })
+      continue
+    }
+    const { close, folder, world } = opened
     const outcomes: Array<Outcome> = []
     // Each is told when the next begins: what the last one left behind may keep a process from ending, and belongs to it.
     let last: Outcome | undefined
@@ -84,13 +102,14 @@ export const holdAll = async (faults: ReadonlyArray<Fault>, options: SeriesOptio
         if (last !== undefined) options.onOutcome(last)
         last = await hold(world, remaining.shift()!)
         outcomes.push(last)
+        options.roundLogs?.cut(folder, last)
       }
     } finally {
-      const kept = keepLogs(folder)
+      const kept = options.roundLogs === undefined ? keepLogs(folder) : null
       for (const name of await close()) last?.findings.broke("a process ends by SIGTERM", `${name}: not within 30 s`)
       if (last !== undefined) options.onOutcome(last)
-      if (outcomes.every(({ findings }) => findings.isClean)) rmSync(kept, { recursive: true })
-      else logs.push(kept)
+      if (kept !== null && outcomes.every(({ findings }) => findings.isClean)) rmSync(kept, { recursive: true })
+      else if (kept !== null) logs.push(kept)
     }
   }
   return logs

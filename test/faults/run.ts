@@ -6,7 +6,10 @@
  *   --rate <n>       requests a second (120)
  *   --ordered        every connection keeps an order, not just some
  *   --operations     operators read lists, counts and metrics all the time, and retry in bulk what was delivered
- *   --minutes <n>    no round begins later than this (13)
+ *   --minutes <n>    no round begins later than this (13; with --rounds: no end)
+ *   --rounds <n>     so many rounds: those chosen, again and again. Goes on after a finding, and keeps the log of every round
+ *   --out <folder>   where --rounds keeps them (results/faults-<time> in the folder of the tests)
+ *   --slack <n>      how many times longer than promised things may take, where other programs share the machine (1)
  *   --workflows      instead of the rounds: runs of workflows whose processes are killed (four minutes)
  *   --failover       instead of the rounds: a standby of the database is promoted, with and without synchronous replication (a minute)
  *   --list           the names of the rounds
@@ -14,10 +17,13 @@
  * Prints a table, and exits with 1 when a promise was broken or a round was left out. Needs nothing but this repository:
  * the PostgreSQL servers and targets are its own.
  */
+import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { allFaults } from "./Faults.ts"
-import { render } from "./Report.ts"
+import { render, summarize } from "./Report.ts"
 import type { Outcome } from "./Round.ts"
+import { RoundLogs } from "./RoundLogs.ts"
+import { surroundings } from "./Rig.ts"
 import { holdAll } from "./Series.ts"
 import { now } from "../support/Waiting.ts"
 
@@ -29,7 +35,10 @@ const { values } = parseArgs({
     operations: { type: "boolean", default: false },
     workflows: { type: "boolean", default: false },
     failover: { type: "boolean", default: false },
-    minutes: { type: "string", default: "13" },
+    minutes: { type: "string" },
+    rounds: { type: "string" },
+    out: { type: "string" },
+    slack: { type: "string", default: "1" },
     list: { type: "boolean", default: false }
   }
 })
@@ -62,24 +71,46 @@ if (values.list || chosen.length === 0) {
   process.exit(values.list ? 0 : 1)
 }
 
+const impossible = new Map<string, string>()
+for (const { topology } of chosen) {
+  const why = topology === "single" ? null : await surroundings[topology].whyNot()
+  if (why !== null) impossible.set(topology, why)
+}
+const possible = chosen.filter(({ topology }) => !impossible.has(topology))
+for (const { name, topology } of chosen) {
+  if (impossible.has(topology)) process.stdout.write(`Left out: ${name}: ${impossible.get(topology)}\n`)
+}
+
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1))
 
 const outcomes: Array<Outcome> = []
-const overAt = now() + Number(values.minutes) * 60_000
-const logs = await holdAll(chosen, {
+const minutes = values.minutes ?? (values.rounds === undefined ? 13 : Number.POSITIVE_INFINITY)
+const overAt = now() + Number(minutes) * 60_000
+const count = possible.length === 0 ? 0 : Number(values.rounds ?? possible.length)
+const rounds = Array.from({ length: count }, (_, n) => possible[n % possible.length]!)
+const time = new Date().toISOString().slice(0, 19).replaceAll(":", "")
+const roundLogs =
+  values.rounds === undefined
+    ? undefined
+    : new RoundLogs(values.out ?? join(import.meta.dirname, `../results/faults-${time}`))
+if (roundLogs !== undefined) process.stdout.write(`Logs of all rounds: ${roundLogs.folder}\n`)
+const logs = await holdAll(rounds, {
   perSecond: Number(values.rate),
   allOrdered: values.ordered,
   operations: values.operations,
+  slack: Number(values.slack),
+  roundLogs,
   isOver: () => now() > overAt,
   onOutcome: (outcome) => {
     outcomes.push(outcome)
+    roundLogs?.add(outcome)
     const lines = outcome.findings.isClean ? ["ok"] : outcome.findings.lines
-    process.stdout.write(`${outcomes.length}/${chosen.length} ${outcome.fault.name}: ${lines.join("\n")}\n`)
+    process.stdout.write(`${outcomes.length}/${rounds.length} ${outcome.fault.name}: ${lines.join("\n")}\n`)
   }
 })
 
-process.stdout.write(`\n${render(outcomes)}`)
+process.stdout.write(`\n${roundLogs === undefined ? render(outcomes) : summarize(outcomes)}`)
 for (const folder of logs) process.stdout.write(`Logs of the processes: ${folder}\n`)
-const leftOut = chosen.length - outcomes.length
+const leftOut = rounds.length - outcomes.length
 if (leftOut > 0) process.stdout.write(`${leftOut} rounds were left out, because the time was over.\n`)
-process.exit(leftOut === 0 && outcomes.every(({ findings }) => findings.isClean) ? 0 : 1)
+process.exit(leftOut === 0 && impossible.size === 0 && outcomes.every(({ findings }) => findings.isClean) ? 0 : 1)

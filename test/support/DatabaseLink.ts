@@ -21,6 +21,7 @@ export class DatabaseLink {
   readonly #open = new Set<Socket>()
   readonly #options: LinkOptions
   #listener: Server
+  #isSilent = false
 
   private constructor(server: URL, listener: Server, options: LinkOptions) {
     this.#server = server
@@ -53,8 +54,24 @@ export class DatabaseLink {
         other.destroy()
       })
       if (socket === near || rewrite === undefined) socket.pipe(other)
+      if (this.#isSilent) socket.pause()
     }
     if (rewrite !== undefined) far.on("data", (answer: Buffer) => near.write(rewrite(answer)))
+  }
+
+  /**
+   * Nothing passes any more, and no connection ends, as when packets are dropped. What is sent meanwhile arrives when the link speaks again.
+   * Not for a link with `rewrite`.
+   */
+  silence(): void {
+    this.#isSilent = true
+    for (const socket of this.#open) socket.pause()
+  }
+
+  /** Undoes `silence`. */
+  speak(): void {
+    this.#isSilent = false
+    for (const socket of this.#open) socket.resume()
   }
 
   async cut(): Promise<void> {

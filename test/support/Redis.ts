@@ -1,13 +1,12 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { existsSync } from "node:fs"
-import { mkdir, readdir, rm } from "node:fs/promises"
+import { readdir } from "node:fs/promises"
 import { connect } from "node:net"
 import { delimiter, join } from "node:path"
-import { promisify } from "node:util"
+import { unpack } from "./DebianPackages.ts"
 import { freePort } from "./Ports.ts"
 import { waitUntil } from "./Waiting.ts"
 
-const run = promisify(execFile)
 const cache = join(import.meta.dirname, "../../node_modules/.cache/redis")
 
 /** A program and the folder of its libraries. */
@@ -50,11 +49,7 @@ const fetched = async (): Promise<Program | null> => {
   }
   const before = await found()
   if (before !== null) return before
-  const folder = `${cache}.${process.pid}`
-  await mkdir(folder, { recursive: true })
-  for (const part of parts) await run("apt-get", ["download", part], { cwd: folder }).catch(() => {})
-  for (const file of await readdir(folder)) await run("dpkg", ["-x", file, cache], { cwd: folder }).catch(() => {})
-  await rm(folder, { recursive: true, force: true })
+  await unpack(parts, cache)
   return found()
 }
 
@@ -78,19 +73,28 @@ const password = "a password of the tests"
 export class Redis {
   readonly url: string
   private readonly port: number
+  private readonly flags: ReadonlyArray<string>
   private child: ChildProcess | null = null
 
-  private constructor(url: string, port: number) {
+  private constructor(url: string, port: number, flags: ReadonlyArray<string> = []) {
     this.url = url
     this.port = port
+    this.flags = flags
   }
 
-  static async start(): Promise<Redis> {
+  /** `flags`: for a server of the suite's own, as `--appendonly yes`. */
+  static async start(flags: ReadonlyArray<string> = []): Promise<Redis> {
     if (program === null) return new Redis(process.env["REDIS_URL"]!, 0)
     const port = await freePort()
-    const redis = new Redis(`redis://:${encodeURIComponent(password)}@127.0.0.1:${port}/0`, port)
+    const redis = new Redis(`redis://:${encodeURIComponent(password)}@127.0.0.1:${port}/0`, port, flags)
     await redis.start()
     return redis
+  }
+
+  /** The process id of a server that runs. */
+  get pid(): number {
+    if (this.child?.pid === undefined) throw new Error("no Redis of our own runs")
+    return this.child.pid
   }
 
   /** Starts the server after a stop, or lets it continue after a freeze. */
@@ -99,7 +103,7 @@ export class Redis {
     const { file, libraries } = program!
     const child = spawn(
       file,
-      ["--port", String(this.port), "--bind", "127.0.0.1", "--save", "", "--requirepass", password],
+      ["--port", String(this.port), "--bind", "127.0.0.1", "--save", "", "--requirepass", password, ...this.flags],
       {
         argv0: "redis-server",
         stdio: "ignore",

@@ -12,9 +12,22 @@ const own = new RunsInHand()
 
 const turns = Effect.forEach([1, 2, 3], () => Effect.promise(() => new Promise((resolve) => setImmediate(resolve))))
 
+/** The time of the machine is the test's, less what it was set back by. What sleeps does not notice. */
+const setBackBy = (ms: () => number, clock: Clock.Clock): Clock.Clock => ({
+  currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() - ms(),
+  currentTimeMillis: Effect.map(clock.currentTimeMillis, (now) => now - ms()),
+  currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe() - BigInt(ms()) * 1_000_000n,
+  currentTimeNanos: Effect.map(clock.currentTimeNanos, (now) => now - BigInt(ms()) * 1_000_000n),
+  monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+  monotonicTimeNanos: clock.monotonicTimeNanos,
+  sleep: (duration) => clock.sleep(duration)
+})
+
 /** A sweep over the shards `held`, which may change; `half` lets half a second pass and answers how often it has looked by then. */
 const sweeping = Effect.fnUntraced(function* (held: ReadonlySet<number>) {
   let looks = 0
+  let setBack = 0
+  const clock = setBackBy(() => setBack, yield* Clock.Clock)
   const woken: Array<string> = []
   const client = (id: string) => ({ Wake: () => Effect.sync(() => void woken.push(id)) })
   const sharding = {
@@ -25,6 +38,7 @@ const sweeping = Effect.fnUntraced(function* (held: ReadonlySet<number>) {
   yield* Layer.build(Poller.layer).pipe(
     Effect.provideService(Sharding.Sharding, sharding),
     Effect.provideService(OwnRuns, own),
+    Effect.provideService(Clock.Clock, clock),
     Effect.provideService(Statement.CurrentTransformer, (statement) => {
       looks++
       return Effect.succeed(statement)
@@ -41,7 +55,10 @@ const sweeping = Effect.fnUntraced(function* (held: ReadonlySet<number>) {
     yield* turns
     return looks
   })
-  return { woken, half, halves: (count: number) => Effect.replicateEffect(half, count) }
+  const setBackTo = (ms: number): void => {
+    setBack = ms
+  }
+  return { woken, half, halves: (count: number) => Effect.replicateEffect(half, count), setBackTo }
 })
 
 // Partitions are made for the days around the clock's.
@@ -74,6 +91,16 @@ layer(world)("Poller", (it) => {
       yield* sql`delete from deliveries`
       expect(yield* halves(5)).toEqual([6, 6, 6, 6, 7])
       expect(woken.length).toBe(3)
+    })
+  )
+
+  it.effect("The poller reads at once when the clock was set back", () =>
+    Effect.gen(function* () {
+      const { half, halves, setBackTo } = yield* sweeping(new Set([11]))
+      expect(yield* halves(5)).toEqual([1, 1, 1, 2, 2])
+      setBackTo(3_600_000)
+      expect(yield* half).toBe(3)
+      expect(yield* halves(4)).toEqual([3, 3, 3, 4])
     })
   )
 

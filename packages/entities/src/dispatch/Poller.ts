@@ -90,8 +90,11 @@ export const layer: Layer.Layer<never, never, Sharding.Sharding | Database> = La
       while (true) {
         const began = yield* Clock.currentTimeMillis
         const mine = yield* held
+        const isTime = began >= Math.min(lookAt, runs.soonest + graceMs)
+        // No look plans the next one so late: the machine's clock was set back.
+        const isSetBack = lookAt > began + idleMs
         // Shards that were just taken over have been without an owner for seconds.
-        if (began >= Math.min(lookAt, runs.soonest + graceMs) || mine.some((shard) => !known.has(shard))) {
+        if (isTime || isSetBack || mine.some((shard) => !known.has(shard))) {
           lookAt = yield* Effect.catch(pollOnce, (error) =>
             Effect.as(Effect.logWarning("the poller could not read what is due", error), began)
           )

@@ -8,6 +8,7 @@ import { events, requests } from "./commands/records.ts"
 import { retry } from "./commands/retry.ts"
 import { send } from "./commands/send.ts"
 import { tail } from "./commands/tail.ts"
+import { trigger } from "./commands/trigger.ts"
 import { workflows } from "./commands/workflows.ts"
 import { Team, Url } from "./Gateway.ts"
 import { Json } from "./Output.ts"
@@ -21,6 +22,7 @@ export const tidegate = Command.make("tidegate").pipe(
     logout,
     listen,
     send,
+    trigger,
     tail,
     requests,
     events,

@@ -275,7 +275,7 @@ export const action = resource({
   permissions: { read: notByProjectKeys(reading), edit: administering },
   created: 201,
   said: {
-    list: { description: "One page, without a cursor: at most 255. Credentials are never returned." },
+    list: { description: "Returns pages by cursor. Credentials are never returned." },
     create: {
       description: "`GET /action-providers` lists all actions with their inputs. A team can have at most 1,000."
     },

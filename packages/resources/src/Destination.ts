@@ -255,7 +255,7 @@ export const destination = resource({
   prefix: prefixes.destination,
   description: "A target of events, with its rate, concurrency and credentials.",
   said: {
-    list: { description: "One page, without a cursor: at most 255, each with its attempts of the last 24 hours." },
+    list: { description: "Returns pages by cursor, each destination with its attempts of the last 24 hours." },
     create: {
       description:
         "The address of the URL is checked for every delivery. Private networks are refused unless the operator allows them."

@@ -244,7 +244,7 @@ export const filter = resource({
     create: {
       description: 'A rule `{"type": "filter", "filter_id": …}` of a connection links it. At most 500 in a team.'
     },
-    list: { description: "Ordered by name. One page, without a cursor: at most 255." },
+    list: { description: "Returns pages by cursor, ordered by name unless `order_by` says otherwise." },
     retrieve: { description: "Includes the connections that link it." },
     update: {
       description: "Every connection that links it uses the new conditions for all requests after the answer."

@@ -197,7 +197,10 @@ export const workflow = resource({
   description: "Graphs of steps that run for the requests of a source.",
   permissions: { read: notByProjectKeys(reading), edit: administering },
   said: {
-    list: { description: "Without steps and edges, last changed first. One page, without a cursor: at most 255." },
+    list: {
+      description:
+        "Returns pages by cursor, without steps and edges, last changed first unless `order_by` says otherwise."
+    },
     create: {
       description:
         "One answer has all faults of the graph. References to unknown members of outputs are accepted, with `warnings`. A team can have at most 1,000."

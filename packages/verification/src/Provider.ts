@@ -1,4 +1,5 @@
 import type { Headers, SignatureScheme } from "./SignatureScheme.ts"
+import type { Signer } from "./Signer.ts"
 
 /** The parts of a request that verification reads. */
 export interface InboundRequest {
@@ -81,12 +82,14 @@ export type Verification =
   | { readonly kind: "basic" }
   /**
    * Verification by code, where data is not enough. `compile` returns null if the settings yield no usable key; then no request is accepted.
-   * `age`: limits of the signed timestamp; null: no timestamp is signed.
+   * `age`: limits of the signed timestamp; null: no timestamp is signed. `sign`: the counterpart, which imitates the provider; null if the
+   * secret yields no key. Without it the provider's requests cannot be imitated.
    */
   | {
       readonly kind: "code"
       readonly age: Age | null
       readonly compile: (auth: ProviderAuth, certificates: Certificates) => Check | null
+      readonly sign?: (secret: string) => Signer | null
     }
 
 /**

@@ -5,30 +5,12 @@ import { hmacScheme, validateGenericAuth } from "./GenericAuth.ts"
 import type { ProviderAuth } from "./Provider.ts"
 import { providerFor } from "./Providers.ts"
 import { decodeUrl, parseContent, type SignatureScheme, type TimestampRule } from "./SignatureScheme.ts"
+import type { Signer } from "./Signer.ts"
 import { signingKey } from "@tidegate/model/SigningKey"
 
 /* Signs requests as a sender does. It reads the same rows as verification, so that a developer can imitate a provider. */
 
-/** A request before it is signed. Header names are in lower case; `nowSeconds` is Unix time. */
-export interface Unsigned {
-  readonly method: string
-  /** The public URL of the request, with its query. */
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Uint8Array
-  readonly nowSeconds: number
-  /** Message id: the value of signed headers that the request does not have. */
-  readonly id: string
-}
-
-/** The headers that signing adds, and the body. The body changes if the provider keeps its timestamp in it. */
-export interface Signed {
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Uint8Array
-}
-
-/** Signs a request; returns null if it cannot be signed, because its body is not a JSON object and has to be one. */
-export type Signer = (request: Unsigned) => Signed | null
+export type { Signed, Signer, Unsigned } from "./Signer.ts"
 
 const timestampText = (nowSeconds: number, unit: TimestampRule["unit"]): string => {
   if (unit === "rfc3339") return new Date(Math.floor(nowSeconds) * 1000).toISOString()
@@ -99,9 +81,11 @@ const genericSigner = ({ auth, auth_type }: Verifying): Signer | null => {
   }
 }
 
-/** The name of the setting that holds the secret of a source; null if its requests cannot be signed from a row of the table. */
+/** The name of the setting that holds the secret of a source; null if its requests cannot be signed. */
 export const signingSecretOf = ({ auth_type, type }: Omit<Verifying, "auth">): string | null => {
-  switch (providerFor(type, auth_type)?.verification.kind ?? auth_type) {
+  const verification = providerFor(type, auth_type)?.verification
+  if (verification?.kind === "code") return verification.sign === undefined ? null : "webhook_secret_key"
+  switch (verification?.kind ?? auth_type) {
     case "scheme":
     case "HMAC":
       return "webhook_secret_key"
@@ -117,8 +101,8 @@ export const signingSecretOf = ({ auth_type, type }: Omit<Verifying, "auth">): s
 }
 
 /**
- * The signer whose requests the source accepts. Null if its settings yield no key, or if its provider verifies by code, which a row cannot
- * describe. If there are several schemes, the first is used.
+ * The signer whose requests the source accepts. Null if its settings yield no key, or if its provider verifies by code that has no
+ * counterpart. If there are several schemes, the first is used.
  */
 export const signerOf = (source: Verifying): Signer | null => {
   const provider = providerFor(source.type, source.auth_type)
@@ -135,6 +119,6 @@ export const signerOf = (source: Verifying): Signer | null => {
     case "basic":
       return username === undefined || password === undefined ? null : basic(username, password)
     default:
-      return null
+      return webhook_secret_key === undefined ? null : (verification.sign?.(webhook_secret_key) ?? null)
   }
 }

@@ -48,8 +48,30 @@ describe.each(rows.filter(([, , kind]) => kind !== "code"))("A signed request of
   })
 })
 
-it.each(rows.filter(([, , kind]) => kind === "code"))("Nothing is signed for %s, which code verifies", (_, source) => {
-  expect([signingSecretOf(source), verdict(source)]).toEqual([null, "not signed"])
+it.each(rows.filter(([type, , kind]) => kind === "code" && type !== "TWILIO"))(
+  "Nothing is signed for %s, which code verifies",
+  (_, source) => {
+    expect([signingSecretOf(source), verdict(source)]).toEqual([null, "not signed"])
+  }
+)
+
+it("A signed form of Twilio is verified; another form, another URL and a JSON body are not", () => {
+  const source = { type: "TWILIO", auth_type: "HMAC", auth: { webhook_secret_key: "an auth token" } }
+  const form = { ...unsigned, headers: { "content-type": "application/x-www-form-urlencoded" } }
+  const body = Buffer.from("Body=Hi+there&From=%2B15551234567")
+  const signed = signerOf(source)!({ ...form, body })!
+  const check = (changed: object) =>
+    compileSourceAuth(source).verify({
+      ...form,
+      query: "a=%3A1",
+      body: signed.body,
+      headers: { ...form.headers, ...signed.headers },
+      ...changed
+    })
+  expect(check({})).toBe("verified")
+  expect(check({ body: Buffer.from("Body=Hi+there&From=%2B15551234568") })).toBe("failed")
+  expect(check({ url: "https://hooks.example.com/e/src_2/orders?a=%3A1" })).toBe("failed")
+  expect(verdict(source)).toBe("not signed")
 })
 
 it.each<[string, Verifying["auth_type"], Record<string, string>]>([

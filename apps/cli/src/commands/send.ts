@@ -1,16 +1,13 @@
 import { writeJson } from "@tidegate/json/NumberMarks"
-import { randomBytes } from "node:crypto"
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { type Signed, signerOf, signingSecretOf, type Unsigned } from "@tidegate/verification/Signing"
-import { CliFailure, failureOf, usage } from "../Failure.ts"
+import { type CliFailure, usage } from "../Failure.ts"
 import { call, find, type Schemas } from "../Gateway.ts"
 import { readFileAt } from "../Input.ts"
-import { plain, tell } from "../Output.ts"
+import { posted, type Sent, signingFlags } from "../Posting.ts"
 
 /** The maximum body size of a source. */
 const largestBody = 10 * 1024 * 1024
-const largestAnswer = 64 * 1024
 
 const flags = {
   source: Argument.String("source").pipe(Argument.withDescription("Name or id of the source")),
@@ -41,20 +38,7 @@ const flags = {
     Flag.atMost(100),
     Flag.withDescription('Header, as "name: value"; can be repeated')
   ),
-  secretEnv: Flag.String("secret-env").pipe(
-    Flag.withDefault("TIDEGATE_SENDER_SECRET"),
-    Flag.withDescription(
-      "Name of the environment variable with the source's secret; the request is signed as the source's provider signs"
-    )
-  ),
-  sign: Flag.Boolean("sign").pipe(Flag.withDefault(true), Flag.withDescription("--no-sign sends the request unsigned"))
-}
-
-interface Sent {
-  readonly method: string
-  readonly path: string
-  readonly headers: Record<string, string>
-  readonly body: Uint8Array
+  ...signingFlags
 }
 
 const parsedHeader = (text: string): Effect.Effect<readonly [string, string], CliFailure> => {
@@ -93,46 +77,6 @@ const fromFixture = (id: string) =>
     }
   )
 
-/** Signs the request for its source. It stays unsigned if the source does not verify. */
-const signed = (
-  source: Schemas["Source"],
-  request: Unsigned,
-  secret: string | undefined
-): Effect.Effect<Signed, CliFailure> => {
-  const { auth, auth_type } = source.config
-  const unsigned = { headers: {}, body: request.body }
-  if (auth_type === null) return Effect.succeed(unsigned)
-  const name = signingSecretOf({ type: source.type, auth_type })
-  if (name === null) return Effect.fail(usage(`requests of ${source.type} cannot be signed here: add --no-sign`))
-  if (secret === undefined) {
-    return Effect.fail(
-      usage(`${source.name} verifies its senders: put its ${name} into TIDEGATE_SENDER_SECRET, or add --no-sign`)
-    )
-  }
-  const sign = signerOf({ type: source.type, auth_type, auth: { ...auth, [name]: secret } })
-  const made = sign?.(request) ?? null
-  return made === null
-    ? Effect.fail(usage(`${source.type}: the secret is not valid, or the body is not a JSON object`))
-    : Effect.succeed(made)
-}
-
-/** Whether a URL is below the source's URL: a path with `..`, or with encoded dots, could name another source. */
-const isBehind = (base: string, { origin, pathname }: URL): boolean => {
-  const { origin: own, pathname: path } = new URL(base)
-  return origin === own && (pathname === path || pathname.startsWith(`${path}/`))
-}
-
-/** The gateway's answer, in the length that is shown. */
-const answerOf = async (response: Response): Promise<string> => {
-  let text = ""
-  const decoder = new TextDecoder()
-  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    text += decoder.decode(part, { stream: true })
-    if (text.length > largestAnswer) break
-  }
-  return text.slice(0, largestAnswer)
-}
-
 export const send = Command.make(
   "send",
   flags,
@@ -155,40 +99,8 @@ export const send = Command.make(
               )
         }
     const path = asked.path === "" ? base.path : asked.path
-    const url = URL.parse(`${source.url}${path === "" || /^[/?]/.test(path) ? "" : "/"}${path}`)
-    if (url === null || !isBehind(source.url, url)) return yield* usage(`${path} is no path behind ${source.url}`)
     const method = Option.getOrElse(asked.method, () => base.method).toUpperCase()
-    const headers = { ...base.headers, ...extra }
-    const request = {
-      method,
-      url: url.href,
-      headers,
-      body: base.body,
-      nowSeconds: Date.now() / 1000,
-      id: `msg_${randomBytes(12).toString("hex")}`
-    }
-    const secret = process.env[asked.secretEnv]
-    const { body, headers: added } = asked.sign
-      ? yield* signed(source, request, secret === "" ? undefined : secret)
-      : { body: base.body, headers: {} }
-    const { answer, status } = yield* Effect.tryPromise({
-      try: async (signal) => {
-        const response = await fetch(url, {
-          method,
-          headers: { ...headers, ...added },
-          body: method === "GET" || method === "HEAD" ? null : Buffer.from(body),
-          redirect: "manual",
-          signal
-        })
-        return { status: response.status, answer: await answerOf(response) }
-      },
-      catch: failureOf
-    })
-    if (status >= 400) {
-      const code = status === 429 || status >= 500 ? "unavailable" : "failed"
-      return yield* new CliFailure({ code, message: `${source.name} answered ${status}: ${plain(answer)}` })
-    }
-    return yield* tell({ status, answer, url: url.href }, `${status} ${plain(answer)}`)
+    return yield* posted(source, { ...base, method, path, headers: { ...base.headers, ...extra } }, asked)
   })
 ).pipe(
   Command.withDescription("Posts a file, a fixture or standard input to a source, signed as its provider signs"),

@@ -240,13 +240,13 @@ describe("Send command", () => {
 
   it("Send command refuses a provider whose signature it cannot make", async ({ gateway, tidegate }) => {
     const source = await gateway.api("POST", "/sources", {
-      name: gateway.name("twilio"),
-      type: "TWILIO",
-      config: { auth: { auth_token: "0123456789abcdef0123456789abcdef" } }
+      name: gateway.name("mailgun"),
+      type: "MAILGUN",
+      config: { auth: { signing_key: "0123456789abcdef0123456789abcdef" } }
     })
     expect(await tidegate(["send", source.id, "--data", "{}"])).toMatchObject({
       code: 2,
-      complained: expect.stringContaining("TWILIO cannot be signed")
+      complained: expect.stringContaining("MAILGUN cannot be signed")
     })
   })
 })

@@ -1,6 +1,7 @@
-import { createHmac, hash } from "node:crypto"
+import { createHmac, hash, type KeyObject } from "node:crypto"
 import { parse, stringify } from "node:querystring"
 import type { Check, Provider } from "../Provider.ts"
+import type { Signer } from "../Signer.ts"
 import { signingKey } from "@tidegate/model/SigningKey"
 import { type FormField, formBody } from "./Forms.ts"
 import { sameText, singleHeader, singleParameter } from "./Presented.ts"
@@ -57,39 +58,44 @@ const canonicalFields = (fields: ReadonlyArray<FormField>): string => {
     .join("")
 }
 
+type Content = Pick<Parameters<Check>[0], "body" | "headers" | "query">
+
+/** The signed content beside the URL; null if the signature does not cover the body. */
+const signedFields = ({ body, headers, query }: Content): string | null => {
+  if (new URLSearchParams(query).has("bodySHA256")) {
+    const digest = singleParameter(query, "bodySHA256")
+    return digest !== null && sameText(digest, hash("sha256", body, "hex")) ? "" : null
+  }
+  if (body.length === 0) return ""
+  // Fails closed, because the signature does not cover a body that is neither a form nor named in the URL.
+  const fields = body.length > largestForm ? null : formBody(headers, body)
+  return fields === null ? null : canonicalFields(fields)
+}
+
+const signatureOf = (key: KeyObject, content: string): string =>
+  createHmac("sha1", key).update(content, "utf8").digest("base64")
+
 const compile = (secret: string): Check | null => {
   const key = signingKey(secret, "utf8")
   if (key === null) return null
-
-  /** The signed content beside the URL; null if the signature does not cover the body. */
-  const signedFields = ({ body, headers, query }: Parameters<Check>[0]): string | null => {
-    if (new URLSearchParams(query).has("bodySHA256")) {
-      const digest = singleParameter(query, "bodySHA256")
-      return digest !== null && sameText(digest, hash("sha256", body, "hex")) ? "" : null
-    }
-    if (body.length === 0) return ""
-    // Fails closed, because the signature does not cover a body that is neither a form nor named in the URL.
-    const fields = body.length > largestForm ? null : formBody(headers, body)
-    return fields === null ? null : canonicalFields(fields)
-  }
-
   return (request) => {
     const signature = singleHeader(request.headers, "x-twilio-signature")
     if (signature === null) return false
     const fields = signedFields(request)
     if (fields === null) return false
     for (const url of urlSpellings(request.url)) {
-      if (
-        sameText(
-          signature,
-          createHmac("sha1", key)
-            .update(url + fields, "utf8")
-            .digest("base64")
-        )
-      )
-        return true
+      if (sameText(signature, signatureOf(key, url + fields))) return true
     }
     return false
+  }
+}
+
+const sign = (secret: string): Signer | null => {
+  const key = signingKey(secret, "utf8")
+  if (key === null) return null
+  return ({ body, headers, url }) => {
+    const fields = signedFields({ body, headers, query: new URL(url).search.slice(1) })
+    return fields === null ? null : { body, headers: { "x-twilio-signature": signatureOf(key, url + fields) } }
   }
 }
 
@@ -102,5 +108,10 @@ export const twilio: Provider = {
   authType: "HMAC",
   settings: [{ ...webhookSecret("utf8"), aliases: ["secret", "auth_token"] }],
   answer: answer("2xx", 15, "TwiML"),
-  verification: { kind: "code", age: null, compile: ({ webhook_secret_key = "" }) => compile(webhook_secret_key) }
+  verification: {
+    kind: "code",
+    age: null,
+    compile: ({ webhook_secret_key = "" }) => compile(webhook_secret_key),
+    sign
+  }
 }

@@ -35,6 +35,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "How users sign in, and whom a credential belongs to. Guide: [people, teams and keys](../people-and-keys.md).",
   Teams:
     "The team that a call acts on, its members, how long its data is kept, and its deletion. Guides: [people, teams and keys](../people-and-keys.md#members), [retention](../retention.md).",
+  "Deletions of data":
+    "A deletion of data removes requests with all that came of them, by a filter or by a text that identifies a person, and keeps a proof. Guide: [delete a person's data](../retention.md#delete-a-persons-data).",
   "Project secrets": "Guide: [how to change a key without losing a delivery](../operating.md#change-a-key).",
   "Project keys":
     "A project key is a key for a program, with only the permissions that you give it. Guide: [project keys](../project-keys.md). [Permissions](../permissions.md) lists what each route requires.",

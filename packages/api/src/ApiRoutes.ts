@@ -19,6 +19,7 @@ import type { Stores } from "./handlers/Calls.ts"
 import * as ChannelAlertHandlers from "./channel-alerts/ChannelAlertHandlers.ts"
 import * as ChannelHandlers from "./channels/ChannelHandlers.ts"
 import * as ConnectionHandlers from "./connections/ConnectionHandlers.ts"
+import * as DataDeletionHandlers from "./data-deletions/DataDeletionHandlers.ts"
 import * as DestinationHandlers from "./destinations/DestinationHandlers.ts"
 import * as EventHandlers from "./events/EventHandlers.ts"
 import * as IgnoredEventHandlers from "./ignored-events/IgnoredEventHandlers.ts"
@@ -123,6 +124,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     AttemptHandlers.layer,
     AuthHandlers.layer,
     TeamHandlers.layer,
+    DataDeletionHandlers.layer,
     ShareHandlers.layer,
     PublicBinHandlers.layer,
     IssueHandlers.layer,

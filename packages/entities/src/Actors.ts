@@ -10,6 +10,7 @@ import * as ChannelBehaviour from "./Channel/ChannelBehaviour.ts"
 import { Cancellations } from "./Cancellations.ts"
 import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
 import { DeliveryRuntime } from "./Destination/sending/DeliveryRuntime.ts"
+import * as DataDeletions from "./DataDeletions.ts"
 import * as DestinationBehaviour from "./Destination/DestinationBehaviour.ts"
 import * as FilterBehaviour from "./Filter/FilterBehaviour.ts"
 import * as HandoverBehaviour from "./dispatch/HandoverBehaviour.ts"
@@ -27,7 +28,7 @@ import * as ScheduleTicks from "./Workflow/ScheduleTicks.ts"
 import * as WorkflowBehaviour from "./Workflow/WorkflowBehaviour.ts"
 
 /**
- * The actors of this process's shards and the poller that wakes them; retention, deletions of teams, the alarms and the delivery of
+ * The actors of this process's shards and the poller that wakes them; retention, deletions of teams and of data, the alarms and the delivery of
  * alerts on one of the processes.
  */
 export const layer = (
@@ -51,6 +52,7 @@ export const layer = (
     AlertDelivery.layer,
     ScheduleTicks.layer,
     TeamDeletions.layer,
+    DataDeletions.layer,
     Retention.layer(retention)
   ).pipe(
     Layer.provide([

@@ -19,6 +19,7 @@ export const prefixes = {
   execution: "txe_",
   proxyExchange: "prx_",
   bulkOperation: "bch_",
+  dataDeletion: "del_",
   feedEntry: "fed_",
   replayMessage: "rpl_",
   fixture: "fix_",

@@ -35,6 +35,7 @@ export const ids = {
   channelEvent: "cev_01kak1v8m2d4y0g3f8e6c5b7hj",
   sourceRun: "trun_01kak1v8m3d4y0g3f8e6c5b7hj",
   issue: "iss_01kak28c16s5k1v4t9s7q6p8wx",
+  dataDeletion: "del_01kak28c16r5k1v4t9s7q6p8wx",
   bulkOperation: "bch_01kak28c16r5k1v4t9s7q6p8wx"
 } as const
 

@@ -49,7 +49,10 @@ export interface Waits extends Declared {
   readonly kind: "waits"
   readonly team: "team_id"
   /** The column with the id of that record, and the record's table. */
-  readonly about: readonly [column: string, table: "events" | "requests" | "bulk_operations" | "workflow_runs"]
+  readonly about: readonly [
+    column: string,
+    table: "events" | "requests" | "bulk_operations" | "workflow_runs" | "data_deletions"
+  ]
   readonly key: ReadonlyArray<string>
 }
 
@@ -246,6 +249,14 @@ export const tables = {
     kind: "waits",
     about: ["operation_id", "bulk_operations"],
     key: ["operation_id", "target_id"]
+  },
+  // What has ended is the proof of what was deleted; the oldest are forgotten (`DataDeletions.ts`).
+  data_deletions: { ...owned, softDeleted: false, sealed: { text: { row: "id" } } },
+  data_deletion_targets: {
+    ...team,
+    kind: "waits",
+    about: ["deletion_id", "data_deletions"],
+    key: ["deletion_id", "target_id"]
   },
   // More than a series of 3,000 minutes needs, and more than 30 days, with one hour for retention to run in.
   rollups: { ...team, kind: "compacted", minutesForHours: 52, hoursForDays: 31 },

@@ -5,6 +5,7 @@ import { prefixes, sibling } from "@tidegate/model/Ids"
 import { beginAccountConsent } from "../src/accounts/AccountConsents.ts"
 import { agreement } from "../src/Agreement.ts"
 import { beginConsent, claimTokens, storeTokens } from "../src/delivery/DestinationTokens.ts"
+import { requestDeletion } from "../src/deletion/DataDeletions.ts"
 import { createFixture } from "../src/control/Fixtures.ts"
 import { beginCall, keepAnswer } from "../src/teams/IdempotencyKeys.ts"
 import { renewAll, usesOfOldKeys } from "../src/secrets/KeyRotation.ts"
@@ -87,6 +88,7 @@ const plant = Effect.gen(function* () {
   const chat = { team_id: mine, table: "channel_settings", column: "chat_webhook_url", id: mine }
   yield* sql`insert into channel_settings values (${mine}, true, '{}', true, ${yield* secrets.encrypt(chat, "https://chat.example.com/s3cret")},
     null, 60, 24, true, now())`
+  yield* requestDeletion({ id: "del_one", team_id: mine, text: "ada@example.com", filter: {}, by: null })
 })
 
 /** Every value that is sealed, opened in its place, by table, column and row. */

@@ -69,6 +69,8 @@ const makeChannel = Effect.fnUntraced(function* (team: string) {
 
 export const issueOf = (team: string): string => `iss_${idOf(old, team, 0, 3)}`
 
+export const dataDeletionOf = (team: string): string => `del_${idOf(old, team, 0, 2)}`
+
 export const workflowOf = (team: string): string => `wfl_${idOf(old, team, 0, 1)}`
 
 export const world = Layer.effectDiscard(
@@ -91,6 +93,10 @@ export const world = Layer.effectDiscard(
       yield* sql`insert into bulk_operations (id, team_id, type, filter, shard, created_at)
         values (${`bch_${team}`}, ${team}, 'event_bulk_retry', '{}', 1, now())`
       yield* sql`insert into bulk_targets (operation_id, target_id, team_id) values (${`bch_${team}`}, 'evt', ${team})`
+      yield* sql`insert into data_deletions (id, team_id, filter, until, stage, requested_at, finished_at)
+        values (${dataDeletionOf(team)}, ${team}, '{}', now(), 'done', now(), now())`
+      yield* sql`insert into data_deletion_targets (deletion_id, target_id, team_id)
+        values (${dataDeletionOf(team)}, 'req', ${team})`
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
         values (${connection}, 'created', now(), 1, ${team}, 1)`
       yield* sql`insert into occurrences (team_id, kind, subject_id, code, count, first_at, last_at)

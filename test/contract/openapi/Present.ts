@@ -36,6 +36,22 @@ const doomedTeam = async (gateway: Gateway, isDeleted: boolean): Promise<Present
   return { tm, [callerKey]: session }
 }
 
+/** A planned deletion that would delete nothing, because it ends before the first request; or none that is under way. */
+const plannedDeletion = async (gateway: Gateway, isThere: boolean): Promise<Present> => {
+  await gateway.sql(
+    "update data_deletions set stage = 'cancelled', text = null, finished_at = now() where team_id = $1 and finished_at is null",
+    [gateway.team]
+  )
+  if (!isThere) return {}
+  const del = newId(prefixes.dataDeletion, Date.now())
+  await gateway.sql(
+    `insert into data_deletions (id, team_id, filter, until, stage, requested_at, pass_at)
+      values ($1, $2, '{"to":"2000-01-01T00:00:00.000Z"}', '2000-01-01', 'planned', now(), now() + interval '1 day')`,
+    [del, gateway.team]
+  )
+  return { del }
+}
+
 const idPattern = /\b([a-z]{2,3})_(?:[0-9a-z]{26}|[0-9a-f]{24}|[0-9a-f]{32}|[0-9a-f]{48})\b/g
 export const fill = (value: unknown, ids: Present): Body =>
   JSON.parse(JSON.stringify(value).replaceAll(idPattern, (id, prefix: string) => ids[prefix] ?? id))
@@ -190,6 +206,9 @@ export const it = gatewayIt
       const body = JSON.stringify({ name: "a key", scopes: ["control:read"] })
       const made = await fetch(`${gateway.origin}/project-api-keys`, { method: "POST", headers, body })
       return { ...present, pak: ((await made.json()) as Body).data.id }
+    }
+    if (path.startsWith("/data-deletions")) {
+      return { ...present, ...(await plannedDeletion(gateway, path.includes("{id}"))) }
     }
     if (path.startsWith("/issues/{id}")) {
       const [{ id }] = await gateway.sql(

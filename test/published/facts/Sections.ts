@@ -2,6 +2,7 @@ import { actions } from "./Actions.ts"
 import { channelAlerts } from "./ChannelAlerts.ts"
 import { channels } from "./Channels.ts"
 import { connections } from "./Connections.ts"
+import { dataDeletions } from "./DataDeletions.ts"
 import { destinations } from "./Destinations.ts"
 import type { Section } from "./Facts.ts"
 import { filters } from "./Filters.ts"
@@ -38,6 +39,7 @@ export const sections: ReadonlyArray<Section> = [
   events,
   ignoredEvents,
   attempts,
+  dataDeletions,
   issues,
   fixtures,
   shares,

@@ -5,6 +5,7 @@ import { AuthApi } from "../auth/AuthApi.ts"
 import { ChannelAlertsApi } from "../channel-alerts/ChannelAlertsApi.ts"
 import { ChannelsApi } from "../channels/ChannelsApi.ts"
 import { ConnectionsApi } from "../connections/ConnectionsApi.ts"
+import { DataDeletionsApi } from "../data-deletions/DataDeletionsApi.ts"
 import { DestinationsApi } from "../destinations/DestinationsApi.ts"
 import { completeDocument } from "./OpenApiDocument.ts"
 import { EventsApi } from "../events/EventsApi.ts"
@@ -61,6 +62,7 @@ export class Api extends HttpApi.make("tidegate")
     AttemptsApi,
     AuthApi,
     TeamsApi,
+    DataDeletionsApi,
     ProjectSecretsApi,
     ProjectKeysApi,
     SharesApi,

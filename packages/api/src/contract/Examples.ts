@@ -562,6 +562,28 @@ export const teamDeletion = {
   deleted_total: 16
 } as const
 
+export const dataDeletion = {
+  id: ids.dataDeletion,
+  team_id: ids.team,
+  stage: "planned",
+  filter: {},
+  text_hash: "scrypt:0123456789abcdef0123456789abcdef:4f2a…",
+  requested_by: ids.user,
+  requested_at: at,
+  confirmed_by: null,
+  confirmed_at: null,
+  planned: { requests: 2, events: 3, attempts: 4 },
+  planned_total: 9,
+  deleted: {},
+  deleted_total: 0,
+  unreadable_count: 0,
+  looked_at_count: 5_000,
+  current_table: null,
+  error: null,
+  cancelable: true,
+  finished_at: null
+} as const
+
 export const teamMember = {
   id: ids.user,
   email: user.email,

@@ -1,5 +1,7 @@
+import { execFile, spawnSync } from "node:child_process"
 import { globSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
 import { parse } from "yaml"
 import { instruments } from "../../packages/telemetry/src/Metrics.ts"
@@ -107,6 +109,38 @@ describe("Alarms", () => {
       expect(["page", "ticket"]).toContain(labels.severity)
     }
   )
+})
+
+interface AlarmTest {
+  readonly name: string
+  readonly input_series: ReadonlyArray<{ readonly series: string }>
+  readonly alert_rule_test: ReadonlyArray<{ readonly alertname: string; readonly exp_alerts?: ReadonlyArray<unknown> }>
+}
+
+/** The tool of Prometheus that runs tests of alarms. Not every machine has it. */
+const promtool = spawnSync("promtool", ["--version"]).status === 0
+
+describe("Tests of alarms", () => {
+  const { tests } = parse(read("infra/observability/rules.test.yaml")) as { readonly tests: ReadonlyArray<AlarmTest> }
+  const looks = tests.flatMap(({ alert_rule_test }) => alert_rule_test)
+
+  it.for(tests)("Series of the test “$name” are ones that the gateway has", ({ input_series }) => {
+    const selectors = input_series.flatMap(({ series }) => selectorsOf(series))
+    const foreign = ({ matchers }: Selector) => matchers.some(({ value }) => value === "other")
+    expect(selectors.filter((one) => !foreign(one)).flatMap(faultsOf)).toEqual([])
+  })
+
+  it.for(rules)("Alarm $alert is seen to come, and not to come", ({ alert }) => {
+    const own = looks.filter(({ alertname }) => alertname === alert)
+    expect(own.some(({ exp_alerts = [] }) => exp_alerts.length > 0)).toBe(true)
+    expect(own.some(({ exp_alerts = [] }) => exp_alerts.length === 0)).toBe(true)
+  })
+
+  it.runIf(promtool)("Prometheus raises each alarm when it should, and not before", async () => {
+    const args = ["test", "rules", "rules.test.yaml"]
+    const { stdout } = await promisify(execFile)("promtool", args, { cwd: `${root}/infra/observability` })
+    expect(stdout).toContain("SUCCESS")
+  })
 })
 
 describe("Dashboards", () => {

@@ -1,5 +1,6 @@
 import { Command } from "effect/cli"
 import { bulk } from "./commands/bulk.ts"
+import { deleting } from "./commands/delete.ts"
 import { exporting } from "./commands/export.ts"
 import { importing } from "./commands/import.ts"
 import { listen } from "./commands/listen.ts"
@@ -28,6 +29,7 @@ export const tidegate = Command.make("tidegate").pipe(
     events,
     retry,
     bulk,
+    deleting,
     exporting,
     importing,
     workflows

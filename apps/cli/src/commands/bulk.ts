@@ -1,8 +1,9 @@
 import { Effect, Option, Schedule } from "effect"
-import { Argument, Command, Flag, Prompt } from "effect/cli"
-import { CliFailure, usage } from "../Failure.ts"
+import { Argument, Command, Flag } from "effect/cli"
+import { CliFailure } from "../Failure.ts"
 import { call, idsOf, type Schemas } from "../Gateway.ts"
 import { Json, progress, progressOver, rows, say, type Row, tell } from "../Output.ts"
+import { agreed, unasked } from "./agreed.ts"
 import { eventFilters, requestFilters } from "./filters.ts"
 
 type Operation = Schemas["BulkOperation"]
@@ -66,11 +67,7 @@ const ending = (last: Operation) =>
   )
 
 const running = {
-  yes: Flag.Boolean("yes").pipe(
-    Flag.withAlias("y"),
-    Flag.withDefault(false),
-    Flag.withDescription("Does not ask for confirmation")
-  ),
+  yes: unasked,
   wait: Flag.Boolean("wait").pipe(
     Flag.withDefault(true),
     Flag.withDescription("Waits until the operation is complete")
@@ -84,15 +81,6 @@ const running = {
     Flag.withDescription("Records of any time; required if there is no other filter")
   ),
   rate: Flag.Int("rate").pipe(Flag.optional, Flag.withDescription("Maximum number of records per second"))
-}
-
-/** Asks the user to confirm: bulk operations never run without it. */
-const agreed = (what: string, yes: boolean) => {
-  if (yes) return Effect.void
-  if (!process.stdin.isTTY) return Effect.fail(usage(`${what}: add --yes`))
-  return Effect.flatMap(Prompt.run(Prompt.Confirm({ message: `${what}. Continue?` })), (isAgreed) =>
-    isAgreed ? Effect.void : Effect.fail(new CliFailure({ code: "failed", message: "nothing was changed" }))
-  )
 }
 
 const cancelled = (of: Of, id: string) =>

@@ -186,6 +186,50 @@ describe("Records", () => {
   })
 })
 
+describe("Delete command", () => {
+  it("Delete command plans, deletes only after confirmation, and shows what was deleted", async ({
+    gateway,
+    target,
+    tidegate
+  }) => {
+    const { source } = await gateway.route(target)
+    const who = `${gateway.name("ada")}@example.com`
+    await tidegate(["send", source.id, "--data", JSON.stringify({ who })])
+    await target.next(1)
+    await gateway.eventually("the delivery is recorded", async () => {
+      const [row] = await gateway.sql("select 1 from events where source_id = $1 and state = 'SUCCESSFUL'", [source.id])
+      return row
+    })
+    const data = ["delete", "data", "--text", who]
+    const plan = await tidegate([...data, "--plan", "--json"])
+    expect(JSON.parse(plan.said)).toMatchObject({ stage: "planned", planned: { requests: 1, events: 1, attempts: 1 } })
+    expect(await tidegate(data)).toMatchObject({
+      code: 2,
+      complained: expect.stringContaining("3 rows would be deleted, and cannot be restored: add --yes\n")
+    })
+    expect(await tidegate(["delete", "data"])).toMatchObject({
+      code: 1,
+      complained: expect.stringContaining("text must be given")
+    })
+    // The text is not in the list of processes.
+    const begun = await tidegate(["delete", "data", "--text", "-", "--yes", "--no-wait", "--json"], {
+      input: `${who}\n`
+    })
+    const { id } = JSON.parse(begun.said)
+    const waiting = tidegate(["delete", "wait", id])
+    await gateway.eventually("the rows are deleted", async () => {
+      const [row] = await gateway.sql(
+        "update data_deletions set pass_at = now() where id = $1 and pass_at is not null returning 1",
+        [id]
+      )
+      return row
+    })
+    expect(await waiting).toMatchObject({ code: 0, said: expect.stringContaining("requests: 1") })
+    expect(lines((await tidegate(["delete", "list", "--json"])).said)[0]).toMatchObject({ id, stage: "done" })
+    expect((await tidegate(["delete", "cancel", id])).code).toBe(1)
+  })
+})
+
 describe("Send command", () => {
   const secret = "It's a secret to everybody"
 

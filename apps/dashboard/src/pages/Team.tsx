@@ -6,6 +6,7 @@ import { Settings } from "../parts/Settings.tsx"
 import { Read, Rows } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useRefresh, useRole, useSession } from "../session.ts"
+import { DataDeletions } from "./DataDeletions.tsx"
 import { Keys } from "./Keys.tsx"
 
 const NewMember = ({ close }: { readonly close: () => void }) => {
@@ -104,10 +105,10 @@ const Members = ({ isOwner }: { readonly isOwner: boolean }) => {
   )
 }
 
-/** The team: who belongs to it, its keys, and how long it keeps data. */
+/** The team: who belongs to it, its keys, how long it keeps data, and what of it was deleted. */
 export const Team = () => {
   const { client } = useSession()
-  const { isSignedInOwner: isOwner } = useRole()
+  const { isSignedInOwner: isOwner, mayOwn } = useRole()
   return (
     <>
       <header>
@@ -135,6 +136,7 @@ export const Team = () => {
       </Read>
       <Members isOwner={isOwner} />
       <Keys />
+      {mayOwn ? <DataDeletions /> : null}
     </>
   )
 }

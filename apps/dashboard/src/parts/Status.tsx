@@ -32,7 +32,13 @@ const tones: Readonly<Record<string, "good" | "bad" | "wait" | "">> = {
   scheduled: "wait",
   sent: "good",
   open: "bad",
-  acknowledged: "wait"
+  acknowledged: "wait",
+  searching: "wait",
+  counting: "wait",
+  planned: "wait",
+  stopping: "wait",
+  removing: "wait",
+  done: "good"
 }
 
 export const toneOf = (status: string): string => tones[status] ?? ""

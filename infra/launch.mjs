@@ -1,6 +1,6 @@
 /**
- * The entry point of the project: `node infra/launch.mjs start|admin|tidegate|pack|test|quick|faults|bench|check|format
- * [arguments]`.
+ * The entry point of the project: `node infra/launch.mjs start|admin|tidegate|pack|test|quick|faults|bench|rivals|check|
+ * format [arguments]`.
  *
  * This file runs with any Node from version 20. It installs missing dependencies, and runs the command with the Node version that
  * the project needs. That version is one of the dependencies and needs no install script. Only the dashboard is built, in less than a second.
@@ -44,6 +44,7 @@ const targets = {
   quick: [["node_modules/vitest/vitest.mjs", "run", "--project", "quick", ...rest]],
   faults: [["test/faults/run.ts", ...rest]],
   bench: [["benchmarks/src/main.ts", ...rest]],
+  rivals: [["benchmarks/rivals/run.ts", ...rest]],
   check: [check],
   format: [["node_modules/oxfmt/bin/oxfmt", ...rest]]
 }
@@ -70,7 +71,7 @@ const lean = {
 }
 const environment = {
   ...process.env,
-  ...(name === "start" || name === "bench" ? lean : {}),
+  ...(["start", "bench", "rivals"].includes(name) ? lean : {}),
   PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ""}`,
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(modules, ".cache", "compiled")
 }

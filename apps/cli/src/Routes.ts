@@ -31,13 +31,12 @@ export const nameOf = (source: Wanted): string => (typeof source === "string" ? 
 const wantedSources = (given: ReadonlyArray<string>, create: boolean) =>
   Effect.gen(function* () {
     const names = yield* namesIn("source", given)
-    const isOwn = names.length === 0
-    const wanted = yield* Effect.forEach(isOwn ? [`local-${user()}`] : names, (name) =>
+    const wanted = yield* Effect.forEach(names.length === 0 ? [`local-${user()}`] : names, (name) =>
       Effect.map(lookUp("source", name), (found): Wanted => found ?? name)
     )
     for (const name of wanted.filter((source) => typeof source === "string")) {
       if (name.startsWith("src_")) return yield* missing("source", name)
-      if (!isOwn && !create) return yield* missing("source", name, "; --create makes it")
+      if (!create) return yield* missing("source", name, "; --create makes it")
     }
     return [...new Map(wanted.map((source) => [nameOf(source), source])).values()]
   })

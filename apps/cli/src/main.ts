@@ -32,11 +32,16 @@ const complain = (error: unknown): number => {
   return exitCodes[code]
 }
 
-// A closed pipe (`tidegate events | head`) is no error. Any other failure, such as a full disk, is one, because output is lost.
+// A closed pipe (`tidegate events | head`) is no error, and a terminal that was closed ends the program as its SIGHUP does. Any other
+// failure, such as a full disk, is an error, because output is lost.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0)
-  process.exit(complain(new Error(`standard output cannot be written: ${error.code ?? error.message}`)))
+  if (error.code === "EIO" && process.stdout.isTTY) process.emit("SIGTERM", "SIGTERM")
+  else process.exit(complain(new Error(`standard output cannot be written: ${error.code ?? error.message}`)))
 })
+
+// Where nobody can read messages, the exit code still says how it ended.
+process.stderr.on("error", () => undefined)
 
 const program = Command.run(tidegate, { version }).pipe(
   Effect.matchCauseEffect({

@@ -1,97 +1,12 @@
-import { createServer, type IncomingMessage } from "node:http"
+import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { expect } from "vitest"
-import { type WebSocket, WebSocketServer } from "ws"
 import { eventually } from "../../../../test/support/Waiting.ts"
-import { it as base } from "./it.ts"
+import { it } from "./MockApi.ts"
 
 /**
  * `listen` with a mock of the gateway that answers what the test defines: what it creates, what it prints, and how it ends.
  */
-
-interface Call {
-  readonly method: string
-  readonly path: string
-  readonly body: { readonly name?: string } & Record<string, unknown>
-}
-
-const ids: Readonly<Record<string, string>> = {
-  "/v1/sources": "src_1",
-  "/v1/destinations": "des_1",
-  "/v1/connections": "web_1"
-}
-
-const textOf = async (request: IncomingMessage): Promise<string> => {
-  const parts: Array<Buffer> = []
-  for await (const part of request as AsyncIterable<Buffer>) parts.push(part)
-  return Buffer.concat(parts).toString()
-}
-
-const it = base.extend("mockApi", async ({}, { onCleanup }) => {
-  const calls: Array<Call> = []
-  /** What lists have, by their paths. */
-  const there: Record<string, ReadonlyArray<object>> = {}
-  const sockets: Array<WebSocket> = []
-  /** The tunnel of each local URL. */
-  const tunnels = new Map<string | null, WebSocket>()
-  const results: Array<Record<string, unknown>> = []
-  const server = createServer((request, response) => {
-    void textOf(request).then((text) => {
-      const { pathname, searchParams } = new URL(request.url ?? "", "http://gateway")
-      const isAsked = (row: { readonly id?: unknown; readonly name?: unknown }): boolean =>
-        (searchParams.get("name") ?? row.name) === row.name && (searchParams.get("id") ?? row.id) === row.id
-      const isList = request.method === "GET"
-      const body = text === "" ? {} : JSON.parse(text)
-      if (!isList) calls.push({ method: request.method ?? "", path: pathname, body })
-      const record = {
-        ...body,
-        id: ids[pathname],
-        url: "http://gateway/e/src_1"
-      }
-      response
-        .writeHead(200, { "content-type": "application/json" })
-        .end(
-          JSON.stringify(
-            isList ? { models: (there[pathname] ?? []).filter(isAsked), count: 0, has_more: false } : record
-          )
-        )
-    })
-  })
-  const wss = new WebSocketServer({ server, handleProtocols: () => "tunnel.v1" })
-  wss.on("connection", (socket, { url }) => {
-    sockets.push(socket)
-    tunnels.set(new URL(url ?? "", "http://gateway").searchParams.get("local_url"), socket)
-    socket.on("message", (data: Buffer) => results.push(JSON.parse(data.toString())))
-    socket.send(JSON.stringify({ type: "hello", cli_id: `cli_${sockets.length}`, destination_id: "des_1" }))
-  })
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve))
-  onCleanup(() => {
-    for (const client of wss.clients) client.terminate()
-    server.closeAllConnections()
-    server.close()
-  })
-  const deliver = (job_id: string, path: string, tunnel = sockets.at(-1)!): void => {
-    const request = {
-      method: "POST",
-      path,
-      headers: {},
-      body: "{}",
-      event_id: "evt_1",
-      request_id: "req_1",
-      attempt_number: 1
-    }
-    tunnel.send(JSON.stringify({ type: "delivery", job_id, timeout_ms: 30_000, request }))
-  }
-  return {
-    calls,
-    there,
-    sockets,
-    tunnels,
-    results,
-    deliver,
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  }
-})
 
 it("Listen command creates a source and a tunnel, delivers, reconnects and ends cleanly", async ({
   mockApi,
@@ -123,7 +38,10 @@ it("Listen command creates a source and a tunnel, delivers, reconnects and ends 
   await listening.line((line) => line.includes('"cli_1"'))
   mockApi.deliver("1", "/hooks/\u001b[31morders")
   expect(JSON.parse(await listening.line((line) => line.includes('"delivered"')))).toMatchObject({
+    at: expect.stringMatching(/^\d{4}-.*Z$/),
     event_id: "evt_1",
+    event_type: "order.paid",
+    link: `${mockApi.origin}/dashboard/events/evt_1`,
     status: 200
   })
   expect(await eventually("the result", () => mockApi.results[0])).toMatchObject({
@@ -164,6 +82,40 @@ it.for<[string, string]>([
   expect(mockApi.calls).toEqual([])
 })
 
+it.for<[string, ReadonlyArray<string>, string]>([
+  ["a source", [], "there is no source shop; --create makes it"],
+  ["a destination", ["/v1/sources"], "--create makes the destination and connection ada-shop"],
+  ["a connection", ["/v1/sources", "/v1/destinations"], "--create makes the destination and connection ada-shop"]
+])("Listen command creates nothing unless it is told to: %s", async ([, lists, message], { mockApi, starting }) => {
+  const rows = {
+    "/v1/sources": { id: "src_1", name: "shop" },
+    "/v1/destinations": { id: "des_1", name: "ada-shop", type: "CLI" }
+  }
+  for (const list of lists) mockApi.there[list] = [rows[list as keyof typeof rows]]
+  const listening = starting(["listen", "3000", "--source", "shop", "--name", "ada"], {
+    env: { TIDEGATE_URL: mockApi.origin }
+  })
+  expect(await listening.ended).toMatchObject({ code: 4, complained: expect.stringContaining(message) })
+  expect(mockApi.calls).toEqual([])
+})
+
+it("Listen command uses what is there, and says how many events wait", async ({ mockApi, starting, target }) => {
+  mockApi.there["/v1/sources"] = [{ id: "src_1", name: "shop", url: "http://gateway/e/src_1" }]
+  mockApi.there["/v1/destinations"] = [{ id: "des_1", name: "ada-shop", type: "CLI" }]
+  mockApi.there["/v1/connections"] = [
+    { id: "web_1", name: "ada-shop", source: { id: "src_1" }, destination: { id: "des_1" } }
+  ]
+  mockApi.waiting.count = 3
+  const words = ["listen", String(target.port), "--source", "shop", "--name", "ada"]
+  const listening = starting(words, { env: { TIDEGATE_URL: mockApi.origin } })
+  await listening.line((line) => line === "3 events wait: what is due arrives now")
+  expect(mockApi.calls.map(({ path }) => path)).toEqual(["/v1/destinations", "/v1/connections"])
+  mockApi.waiting.count = 1
+  mockApi.sockets[0]!.terminate()
+  await listening.line((line) => line === "1 event waits: what is due arrives now")
+  expect(await listening.interrupt()).toMatchObject({ code: 0 })
+})
+
 it("Listen command serves several sources and ends cleanly when the terminal closes", async ({
   mockApi,
   starting,
@@ -173,7 +125,7 @@ it("Listen command serves several sources and ends cleanly when the terminal clo
     { id: "src_1", name: "shop", url: "http://gateway/e/src_1" },
     { id: "src_2", name: "till", url: "http://gateway/e/src_2" }
   ]
-  const words = ["listen", String(target.port), "--source", "shop,till", "--name", "ada"]
+  const words = ["listen", String(target.port), "--source", "shop,till", "--name", "ada", "--create"]
   const listening = starting(words, { env: { TIDEGATE_URL: mockApi.origin } })
   await listening.line((line) => line.startsWith("http://gateway/e/src_2 -> "))
   await listening.line((line) => line.startsWith("shop: ready"))
@@ -209,19 +161,19 @@ it("Listen command delivers the events of each source to the app that is written
   await new Promise<void>((resolve) => void other.listen(0, "127.0.0.1", resolve))
   onTestFinished(() => void other.close())
   const urls = [target.port, (other.address() as AddressInfo).port].map((port) => `http://127.0.0.1:${port}`)
-  const words = ["listen", `shop=${urls[0]}`, `till=${urls[1]}/base`, "--name", "ada"]
+  const words = ["listen", `shop=${urls[0]}`, `till=${urls[1]}/base`, "--name", "ada", "--create"]
   const listening = starting(words, { env: { TIDEGATE_URL: mockApi.origin } })
   await listening.line((line) => line === `http://gateway/e/src_1 -> ${urls[0]}/`)
   await listening.line((line) => line === `http://gateway/e/src_2 -> ${urls[1]}/base/`)
   await listening.line((line) => line.startsWith("shop: ready"))
   await listening.line((line) => line.startsWith("till: ready"))
   mockApi.deliver("1", "/paid", mockApi.tunnels.get(`${urls[1]}/base`))
-  await listening.line((line) => line.startsWith("till: 200 POST /paid evt_1 "))
+  await listening.line((line) => /^till: \d\d:\d\d:\d\d 200 POST \/paid order\.paid \d+ ms /.test(line))
   expect(await eventually("the result", () => mockApi.results[0])).toMatchObject({ job_id: "1", body: "of the till" })
   expect(asked).toEqual(["/base/paid"])
   expect(target.received).toEqual([])
   mockApi.deliver("2", "/order", mockApi.tunnels.get(`${urls[0]}/`))
-  await listening.line((line) => line.startsWith("shop: 200 POST /order evt_1 "))
+  await listening.line((line) => /^shop: \d\d:\d\d:\d\d 200 POST \/order order\.paid /.test(line))
   expect(target.received.map(({ url }) => url)).toEqual(["/order"])
   expect(await listening.interrupt()).toMatchObject({ code: 0 })
 })
@@ -247,15 +199,17 @@ it("Listen command reports in plain words that nothing listens at the local port
   await new Promise<void>((resolve) => void nobody.listen(0, "127.0.0.1", resolve))
   const { port } = nobody.address() as AddressInfo
   await new Promise((resolve) => nobody.close(resolve))
-  const listening = starting(["listen", `http://127.0.0.1:${port}`], {
+  const listening = starting(["listen", `http://127.0.0.1:${port}`, "--create"], {
     env: { TIDEGATE_URL: mockApi.origin }
   })
   await listening.line((line) => line === `http://gateway/e/src_1 -> http://127.0.0.1:${port}/`)
   await listening.line((line) => line.startsWith("nothing listens at"))
   await listening.line((line) => line.startsWith("ready"))
   mockApi.deliver("1", "/\u001b[31mred")
-  const line = await listening.line((line) => line.startsWith("502 "))
-  expect(line).toMatch(/^502 POST \/\ufffd\[31mred evt_1 \d+ ms ECONNREFUSED/)
+  const line = await listening.line((line) => /^[\d:]{8} 502 /.test(line))
+  expect(line).toMatch(
+    /^[\d:]{8} 502 POST \/\ufffd\[31mred order\.paid \d+ ms ECONNREFUSED.* http:\S+\/dashboard\/events\/evt_1$/
+  )
   mockApi.sockets.at(-1)!.close(4409, "replaced")
   expect(await listening.ended).toMatchObject({
     code: 1,

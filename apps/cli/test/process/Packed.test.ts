@@ -57,12 +57,12 @@ it("Packed tarball installs without a registry and runs as npx tidegate", async 
       program: [process.execPath, `--import=${lacking}`, "node_modules/tidegate/bin/tidegate.js"]
     }
   })
-  const listening = older("listen", String(target.port), "--source", source.name)
+  const listening = older("listen", String(target.port), "--source", source.name, "--create")
   const tunnel = starting(listening.words, listening.options)
   await tunnel.line((line) => line.startsWith("ready"))
   const sending = older("send", source.name, "--data", '{"amount":12345678901234567890}')
   expect(await run(sending.words, sending.options)).toMatchObject({ code: 0, said: expect.stringMatching(/^200 /) })
-  await tunnel.line((line) => line.startsWith("200 POST / evt_"))
+  await tunnel.line((line) => /^[\d:]{8} 200 POST \/ \d+ ms .*\/dashboard\/events\/evt_/.test(line))
   expect(await tunnel.interrupt()).toMatchObject({ code: 0 })
   const [manifest, bin] = await Promise.all(
     ["package.json", "bin/tidegate.js"].map((name) => readFile(join(folder, "node_modules/tidegate", name), "utf8"))

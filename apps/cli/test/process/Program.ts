@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { withoutSettings } from "../../../../test/support/GatewayProcess.ts"
 
-const source = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+/** The command line's sources, to be run by this Node. */
+export const source = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 
 export interface Ended {
   readonly code: number | null
@@ -28,7 +29,7 @@ export class Run {
     this.child.stdout!.on("data", (data: Buffer) => this.#hear(() => (this.#said += data.toString())))
     this.child.stderr!.on("data", (data: Buffer) => this.#hear(() => (this.#complained += data.toString())))
     this.child.stdin!.on("error", () => undefined)
-    this.child.stdin!.end(options.input ?? "")
+    if (options.isTyping !== true) this.child.stdin!.end(options.input ?? "")
     this.ended = new Promise((resolve) => {
       this.child.once("close", (code) => {
         resolve({ code, said: this.#said, complained: this.#complained })
@@ -57,6 +58,11 @@ export class Run {
     })
   }
 
+  /** Types on the keyboard of a program that was started with `isTyping`. */
+  press(keys: string): void {
+    this.child.stdin!.write(keys)
+  }
+
   interrupt(signal: NodeJS.Signals = "SIGINT"): Promise<Ended> {
     this.child.kill(signal)
     return this.ended
@@ -66,6 +72,8 @@ export class Run {
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly input?: string
+  /** Standard input stays open for `press`. */
+  readonly isTyping?: boolean
   readonly cwd?: string
   /** What is run instead of the sources. */
   readonly program?: ReadonlyArray<string>

@@ -59,6 +59,7 @@ const pages = [
   ["/workflows/$id/runs/$runId", Run],
   // Loaded when they are opened.
   ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/WorkflowEditor.tsx"), "WorkflowEditor")],
+  ["/workflows/$id/triggers", lazyRouteComponent(() => import("./pages/triggers/Triggers.tsx"), "Triggers")],
   ["/filters", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "StoredFilters")],
   ["/filters/new", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "NewStoredFilter")],
   ["/filters/$id", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "StoredFilter")],

@@ -75,6 +75,9 @@ const pages = [
   ["/bins/$id", lazyRouteComponent(() => import("./pages/Bins.tsx"), "Bin")],
   ["/shares", lazyRouteComponent(() => import("./pages/Shares.tsx"), "Shares")],
   ["/team", lazyRouteComponent(() => import("./pages/Team.tsx"), "Team")],
+  ["/team/secrets", lazyRouteComponent(() => import("./pages/ProjectSecrets.tsx"), "ProjectSecrets")],
+  ["/team/delete", lazyRouteComponent(() => import("./pages/TeamDeletion.tsx"), "DeleteTeam")],
+  ["/team-deletions/$id", lazyRouteComponent(() => import("./pages/TeamDeletion.tsx"), "TeamDeletion")],
   ["/team/keys/$id", lazyRouteComponent(() => import("./pages/Keys.tsx"), "Key")]
 ] as const
 

@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router"
 import { useState } from "react"
 import { Action } from "../parts/Action.tsx"
 import { ChoiceField, Form, TextField, textOf } from "../parts/Form.tsx"
@@ -7,6 +8,7 @@ import { Read, Rows } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useRefresh, useRole, useSession } from "../session.ts"
 import { Keys } from "./Keys.tsx"
+import { TeamDeletionPanel } from "./TeamDeletion.tsx"
 
 const NewMember = ({ close }: { readonly close: () => void }) => {
   const { client } = useSession()
@@ -107,7 +109,7 @@ const Members = ({ isOwner }: { readonly isOwner: boolean }) => {
 /** The team: who belongs to it, its keys, and how long it keeps data. */
 export const Team = () => {
   const { client } = useSession()
-  const { isSignedInOwner: isOwner } = useRole()
+  const { isSignedInOwner: isOwner, mayOwn } = useRole()
   return (
     <>
       <header>
@@ -135,6 +137,18 @@ export const Team = () => {
       </Read>
       <Members isOwner={isOwner} />
       <Keys />
+      <Panel title="Project secrets">
+        {mayOwn ? (
+          <p>
+            <Link to="/team/secrets">
+              Show and replace the team’s own key, and the secret that signs its deliveries
+            </Link>
+          </p>
+        ) : (
+          <p className="muted">Only an owner of the team, or its own key, can see and replace them.</p>
+        )}
+      </Panel>
+      <TeamDeletionPanel />
     </>
   )
 }

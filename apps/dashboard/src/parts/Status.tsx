@@ -32,7 +32,11 @@ const tones: Readonly<Record<string, "good" | "bad" | "wait" | "">> = {
   scheduled: "wait",
   sent: "good",
   open: "bad",
-  acknowledged: "wait"
+  acknowledged: "wait",
+  stopping: "wait",
+  removing: "wait",
+  checking: "wait",
+  done: "good"
 }
 
 export const toneOf = (status: string): string => tones[status] ?? ""

@@ -59,6 +59,7 @@ const pages = [
   ["/workflows/$id/runs/$runId", Run],
   // Loaded when they are opened.
   ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/WorkflowEditor.tsx"), "WorkflowEditor")],
+  ["/workflows/$id/triggers", lazyRouteComponent(() => import("./pages/triggers/Triggers.tsx"), "Triggers")],
   ["/filters", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "StoredFilters")],
   ["/filters/new", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "NewStoredFilter")],
   ["/filters/$id", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "StoredFilter")],
@@ -74,6 +75,9 @@ const pages = [
   ["/bins/$id", lazyRouteComponent(() => import("./pages/Bins.tsx"), "Bin")],
   ["/shares", lazyRouteComponent(() => import("./pages/Shares.tsx"), "Shares")],
   ["/team", lazyRouteComponent(() => import("./pages/Team.tsx"), "Team")],
+  ["/team/secrets", lazyRouteComponent(() => import("./pages/ProjectSecrets.tsx"), "ProjectSecrets")],
+  ["/team/delete", lazyRouteComponent(() => import("./pages/TeamDeletion.tsx"), "DeleteTeam")],
+  ["/team-deletions/$id", lazyRouteComponent(() => import("./pages/TeamDeletion.tsx"), "TeamDeletion")],
   ["/team/keys/$id", lazyRouteComponent(() => import("./pages/Keys.tsx"), "Key")]
 ] as const
 

@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router"
 import { useState } from "react"
 import { Action } from "../parts/Action.tsx"
 import { ChoiceField, Form, TextField, textOf } from "../parts/Form.tsx"
@@ -8,6 +9,7 @@ import { Time } from "../parts/Time.tsx"
 import { useRefresh, useRole, useSession } from "../session.ts"
 import { DataDeletions } from "./DataDeletions.tsx"
 import { Keys } from "./Keys.tsx"
+import { TeamDeletionPanel } from "./TeamDeletion.tsx"
 
 const NewMember = ({ close }: { readonly close: () => void }) => {
   const { client } = useSession()
@@ -136,7 +138,19 @@ export const Team = () => {
       </Read>
       <Members isOwner={isOwner} />
       <Keys />
+      <Panel title="Project secrets">
+        {mayOwn ? (
+          <p>
+            <Link to="/team/secrets">
+              Show and replace the team’s own key, and the secret that signs its deliveries
+            </Link>
+          </p>
+        ) : (
+          <p className="muted">Only an owner of the team, or its own key, can see and replace them.</p>
+        )}
+      </Panel>
       {mayOwn ? <DataDeletions /> : null}
+      <TeamDeletionPanel />
     </>
   )
 }

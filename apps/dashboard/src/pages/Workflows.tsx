@@ -161,6 +161,9 @@ export const Workflow = () => {
           >
             {data.status === "active" ? "Pause" : "Activate"}
           </Action>
+          <Link to={`/workflows/${id}/triggers`} className="button">
+            Triggers
+          </Link>
           <Link to={`/workflows/${id}/edit`} className="button">
             Edit
           </Link>

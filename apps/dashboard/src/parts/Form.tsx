@@ -1,46 +1,65 @@
-import { type FormEvent, type ReactNode, useState } from "react"
-import { messageOf } from "../gateway.ts"
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react"
+import { Below, FaultsContext, faultsOf, noFaults, useDescribed } from "./Faults.tsx"
 
-/** Fields and the button that sends them. A refusal is shown above the button, and nothing that was written is lost. */
+/**
+ * Fields and the button that sends them. A refusal is shown at the fields that it is about, or else above the button, and nothing that
+ * was written is lost.
+ */
 export const Form = ({
   children,
+  done,
   label,
   send
 }: {
   /** What the button says. */
   readonly label: string
+  /** What is said when it was sent, if the form stays. */
+  readonly done?: string
   readonly send: (form: HTMLFormElement) => Promise<unknown>
   readonly children: ReactNode
 }) => {
-  const [error, setError] = useState<string | null>(null)
+  const form = useRef<HTMLFormElement>(null)
+  const [faults, setFaults] = useState(noFaults)
   const [isBusy, setBusy] = useState(false)
+  const [isDone, setDone] = useState(false)
+  useEffect(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(), [faults])
   const submit = async (form: HTMLFormElement) => {
     setBusy(true)
-    setError(null)
+    setFaults(noFaults)
+    setDone(false)
     try {
       await send(form)
+      setDone(true)
     } catch (failure) {
-      setError(messageOf(failure))
+      setFaults(faultsOf(failure, form))
     }
     setBusy(false)
   }
   return (
     <form
+      ref={form}
       className="form"
       onSubmit={(event: FormEvent<HTMLFormElement>) => {
         event.preventDefault()
         void submit(event.currentTarget)
       }}
     >
-      {children}
-      {error === null ? null : (
+      <FaultsContext value={faults}>{children}</FaultsContext>
+      {faults.others.length === 0 ? null : (
         <p role="alert" className="notice bad">
-          {error}
+          {faults.others.join("; ")}
         </p>
       )}
-      <button type="submit" className="primary" disabled={isBusy}>
-        {label}
-      </button>
+      <div className="bar">
+        <button type="submit" className="primary" disabled={isBusy}>
+          {label}
+        </button>
+        {isDone && done !== undefined ? (
+          <span role="status" className="badge good">
+            {done}
+          </span>
+        ) : null}
+      </div>
     </form>
   )
 }
@@ -65,33 +84,94 @@ export const TextField = ({
 }) => (
   <div className="field">
     <label htmlFor={name}>{label}</label>
-    <input id={name} name={name} autoComplete="off" {...input} />
-    {help === undefined ? null : <p className="muted">{help}</p>}
+    <input id={name} name={name} autoComplete="off" {...useDescribed(name)} {...input} />
+    <Below name={name} help={help} />
+  </div>
+)
+
+/** A list of texts, one in each line. */
+export const LinesField = ({
+  help,
+  label,
+  lines,
+  name
+}: {
+  readonly name: string
+  readonly label: string
+  readonly help: ReactNode
+  readonly lines: ReadonlyArray<string>
+}) => (
+  <div className="field">
+    <label htmlFor={name}>{label}</label>
+    <textarea
+      id={name}
+      name={name}
+      rows={Math.min(10, lines.length + 2)}
+      spellCheck={false}
+      defaultValue={lines.join("\n")}
+      {...useDescribed(name)}
+    />
+    <Below name={name} help={help} />
+  </div>
+)
+
+/** A box to check. */
+export const SwitchField = ({
+  help,
+  isOn,
+  label,
+  name,
+  required = false
+}: {
+  readonly name: string
+  readonly label: string
+  readonly help?: ReactNode
+  readonly isOn: boolean
+  readonly required?: boolean
+}) => (
+  <div className="field">
+    <label>
+      <input type="checkbox" name={name} value="on" required={required} defaultChecked={isOn} {...useDescribed(name)} />{" "}
+      {label}
+    </label>
+    <Below name={name} help={help} />
   </div>
 )
 
 export const ChoiceField = ({
   choices,
   defaultValue,
+  help,
   label,
   name,
-  onChoose
+  onChoose,
+  required = false
 }: {
   readonly name: string
   readonly label: string
   readonly choices: ReadonlyArray<readonly [value: string, label: string]>
   readonly defaultValue?: string
+  readonly help?: ReactNode
+  readonly required?: boolean
   readonly onChoose?: (value: string) => void
 }) => (
   <div className="field">
     <label htmlFor={name}>{label}</label>
-    <select id={name} name={name} defaultValue={defaultValue} onChange={({ target }) => onChoose?.(target.value)}>
+    <select
+      id={name}
+      name={name}
+      required={required}
+      defaultValue={defaultValue}
+      onChange={({ target }) => onChoose?.(target.value)}
+      {...useDescribed(name)}
+    >
       {choices.map(([value, text]) => (
         <option key={value} value={value}>
           {text}
         </option>
       ))}
     </select>
+    <Below name={name} help={help} />
   </div>
 )
 
@@ -129,6 +209,13 @@ export const textOf = (form: HTMLFormElement, name: string): string => textIn(fo
 /** The values whose boxes are checked. */
 export const checkedOf = (form: HTMLFormElement, name: string): Array<string> =>
   new FormData(form).getAll(name).filter((value) => typeof value === "string")
+
+/** The lines of such a field that have something in them. */
+export const linesOf = (form: HTMLFormElement, name: string): Array<string> =>
+  textIn(form, name)
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
 
 /** A value that the gateway shows only once. */
 export const Secret = ({

@@ -38,6 +38,7 @@ const tones: Readonly<Record<string, "good" | "bad" | "wait" | "">> = {
   planned: "wait",
   stopping: "wait",
   removing: "wait",
+  checking: "wait",
   done: "good"
 }
 

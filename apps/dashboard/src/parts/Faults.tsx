@@ -1,0 +1,76 @@
+import { createContext, use } from "react"
+import { TidegateError } from "@tidegate/client/source"
+import { messageOf } from "../gateway.ts"
+
+/** What the gateway has refused in a form: at the fields that it is about, and what is about no field. */
+export interface Faults {
+  readonly atFields: ReadonlyMap<string, string>
+  readonly others: ReadonlyArray<string>
+}
+
+export const noFaults: Faults = { atFields: new Map(), others: [] }
+
+export const FaultsContext = createContext(noFaults)
+
+interface Refused {
+  readonly path: string
+  readonly message: string
+}
+
+const refusedOf = (error: unknown): ReadonlyArray<Refused> => {
+  const fields = error instanceof TidegateError ? error.data["fields"] : undefined
+  return Array.isArray(fields) ? (fields as ReadonlyArray<Refused>) : []
+}
+
+const isBelow = (path: string, above: string): boolean => path.startsWith(`${above}.`)
+
+/** The field that a path of the API names: its own, that of the list around it, or the first one of the members below it. */
+const fieldOf = (path: string, names: ReadonlyArray<string>): string | undefined =>
+  names.find((name) => name === path) ??
+  names.find((name) => isBelow(path, name)) ??
+  names.find((name) => isBelow(name, path))
+
+const namesIn = (form: HTMLFormElement): ReadonlyArray<string> =>
+  [...form.querySelectorAll<HTMLElement>("[data-field]")].map(({ dataset }) => dataset["field"] ?? "")
+
+export const faultsOf = (error: unknown, form: HTMLFormElement): Faults => {
+  const names = namesIn(form)
+  const atFields = new Map<string, string>()
+  const others: Array<string> = []
+  for (const { message, path } of refusedOf(error)) {
+    const name = fieldOf(path, names)
+    if (name === undefined) others.push(`${path} ${message}`)
+    else atFields.set(name, message)
+  }
+  return atFields.size === 0 ? { atFields, others: [messageOf(error)] } : { atFields, others }
+}
+
+const helpId = (name: string): string => `${name}-help`
+const faultId = (name: string): string => `${name}-fault`
+
+/** The attributes of a field below which its faults are shown. Screen readers read its help and its fault with it. */
+export const useDescribed = (name: string) => {
+  const isFaulty = use(FaultsContext).atFields.has(name)
+  return {
+    "data-field": name,
+    "aria-invalid": isFaulty,
+    "aria-describedby": isFaulty ? `${faultId(name)} ${helpId(name)}` : helpId(name)
+  } as const
+}
+
+/** What is below a field: why the gateway refuses its value, and what it means. */
+export const Below = ({ help, name }: { readonly name: string; readonly help?: React.ReactNode }) => {
+  const fault = use(FaultsContext).atFields.get(name)
+  return (
+    <>
+      {fault === undefined ? null : (
+        <p id={faultId(name)} role="alert" className="fault">
+          This {fault}
+        </p>
+      )}
+      <div id={helpId(name)} className="muted">
+        {help}
+      </div>
+    </>
+  )
+}

@@ -207,7 +207,7 @@ function* readEdges(
   return { edges, isSure }
 }
 
-/** Kahn's algorithm: of the steps whose sources are all placed, the one that was written first. A step comes before the one that undoes it. */
+/** Kahn's algorithm: of the steps whose sources are all placed, the one that was written first. Those that undo others come last. */
 export const sorted = <S extends Pick<Step, "id" | "config">>(
   steps: ReadonlyArray<S>,
   edges: ReadonlyArray<Pick<Edge, "source_step_id" | "target_step_id">>
@@ -218,7 +218,8 @@ export const sorted = <S extends Pick<Step, "id" | "config">>(
     if (source_step_id !== null) waiting.set(target_step_id, (waiting.get(target_step_id) ?? 0) + 1)
   }
   const placed: Array<S> = []
-  const left = [...steps]
+  const undone = undoneBy(steps)
+  const left = [...steps.filter(({ id }) => !undone.has(id)), ...steps.filter(({ id }) => undone.has(id))]
   for (;;) {
     const next = left.findIndex(({ id }) => waiting.get(id) === 0)
     if (next < 0) return placed

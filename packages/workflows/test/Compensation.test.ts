@@ -233,9 +233,9 @@ describe("The undo of a run", () => {
     while (play.step());
     expect(play.at("recall")).toMatchObject({ status: "running", wait: { kind: "signal" } })
     end(play, "recall")
-    expect(play.ends).toEqual(["ship: succeeded", "recall: succeeded", "tell: failed"])
+    expect(play.ends).toEqual(["ship: succeeded", "tell: failed", "recall: succeeded"])
     expect(play.state.finishedAt).not.toBeNull()
     const late = begin().finish()
-    expect(late.ends).toEqual(["ship: succeeded", "recall: not_needed", "tell: failed"])
+    expect(late.ends).toEqual(["ship: succeeded", "tell: failed", "recall: not_needed"])
   })
 })

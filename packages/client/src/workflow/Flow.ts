@@ -402,7 +402,7 @@ export class Flow<Body, Steps extends Outputs, Item = never> {
     const last = steps.at(-1)
     if (last === undefined) throw new Error("a flow without steps has none that can be undone")
     const config = last["config"] as { readonly compensate?: string } | undefined
-    if (config?.compensate !== undefined) throw new Error(`${last["id"]} has a step that undoes it`)
+    if (config?.compensate !== undefined) throw new Error(`${last["id"] as string} has a step that undoes it`)
     const { steps: made } = Flow.#stateOf(undo(this.#with({ ends: [] })))
     const [added, ...others] = made.slice(steps.length)
     if (added === undefined || others.length > 0) throw new Error("exactly one step undoes another")

@@ -317,6 +317,39 @@ layer(server, { excludeTestServices: true })("Workflow calls", (it) => {
     })
   )
 
+  it.effect("A chain leaves out the steps that undo others, and a test shows the undo", () =>
+    Effect.gen(function* () {
+      const called = (id: string, config: object = {}) => {
+        const action = { provider_key: "http", action_key: "request" }
+        return { id, kind: "action", action, invocation_inputs: { url: "https://example.com" }, config }
+      }
+      const { edges: _, ...body } = yield* bodyOf()
+      const steps = [called("charge", { compensate: "refund" }), called("refund"), called("tell")]
+      const made = yield* call("PUT", "/workflows", { body: { ...body, steps } })
+      expect([made.status, made.body.edges.map((edge: { target_step_id: string }) => edge.target_step_id)]).toEqual([
+        200,
+        ["charge", "tell"]
+      ])
+      const mocks = { tell: { error: { code: "BAD_RESPONSE", message: "HTTP 500" } } }
+      const tested = yield* call("POST", "/workflows/test", { body: { steps, mocks, trigger: { body: {} } } })
+      expect(tested.body).toMatchObject({
+        status: "failed",
+        error_code: "BAD_RESPONSE",
+        steps: [
+          { step_id: "charge", status: "succeeded", compensates: null },
+          { step_id: "tell", status: "failed" },
+          { step_id: "refund", status: "succeeded", compensates: "charge" }
+        ]
+      })
+      mocks.tell.error.message = "again"
+      const undoFails = { ...mocks, refund: mocks.tell }
+      const failed = yield* call("POST", "/workflows/test", {
+        body: { steps, mocks: undoFails, trigger: { body: {} } }
+      })
+      expect(failed.body).toMatchObject({ error_code: "UNDO_INCOMPLETE", error_step_id: "refund" })
+    })
+  )
+
   it.effect("Workflow of the client's builder is accepted without warnings, and runs", () =>
     Effect.gen(function* () {
       const { name, source_id } = yield* bodyOf()

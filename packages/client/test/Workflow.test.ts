@@ -278,6 +278,51 @@ describe("Builder of workflows", () => {
     expect(() => flow.delay("fmt_name", { mode: "for", amount: 1, unit: "days" })).toThrow("two steps have the id")
   })
 
+  it("A step is undone by another one, which refers to it and has no edges", () => {
+    const charged = order().http("charge", { url: "https://example.com/charges" }, { config: { timeout_ms: 5_000 } })
+    const flow = charged
+      .compensateWith((undo) =>
+        undo.http("refund", ({ steps, trigger }) => ({
+          url: "https://example.com/refunds",
+          body: { of: steps.charge.output.body.id, total: trigger.body.total }
+        }))
+      )
+      .onError((path) => path.destination("told", "des_1"))
+      .destination("ship", "des_2")
+    const { edges, steps } = flow.toJSON()
+    const called = { kind: "action", action: { provider_key: "http", action_key: "request" } }
+    expect(steps).toEqual([
+      {
+        id: "refund",
+        ...called,
+        invocation_inputs: {
+          url: "https://example.com/refunds",
+          body: { of: "{{steps.charge.output.body.id}}", total: "{{trigger.body.total}}" }
+        }
+      },
+      {
+        id: "charge",
+        ...called,
+        invocation_inputs: { url: "https://example.com/charges" },
+        config: { timeout_ms: 5_000, compensate: "refund", on_error: "branch" }
+      },
+      { id: "told", kind: "destination", resource_id: "des_1" },
+      { id: "ship", kind: "destination", resource_id: "des_2" }
+    ])
+    expect(edges.some(({ target_step_id }) => target_step_id === "refund")).toBe(false)
+    expect(edges.at(-2)).toMatchObject({ source_step_id: "charge", target_step_id: "ship" })
+    // @ts-expect-error -- a step that undoes another gives later ones nothing
+    flow.destination("later", "des_1", ({ steps: all }) => ({ body: all.refund.output.body }))
+    expect(() => order().compensateWith((undo) => undo.http("undo", { url: "" }))).toThrow("none that can be undone")
+    expect(() => charged.compensateWith((undo) => undo.http("one", { url: "" }).http("two", { url: "" }))).toThrow(
+      "exactly one step"
+    )
+    const undone = charged.compensateWith((undo) => undo.http("one", { url: "" }))
+    expect(() => undone.compensateWith((undo) => undo.http("two", { url: "" }))).toThrow(
+      "charge has a step that undoes it"
+    )
+  })
+
   it("The compiler knows the outputs of all operations of the formatter", () => {
     const others: Readonly<Record<string, ReadonlyArray<string>>> = formatterOutputs
     for (const { key, output } of formatter.actions) {

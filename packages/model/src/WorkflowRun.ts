@@ -146,6 +146,7 @@ const compact = {
       source_port: Schema.String
     })
   ).annotate({ description: "The edge by which the step was first reached" }),
+  compensates: textOrNull.annotate({ description: "The step that this one undoes when the run has failed" }),
   output_port: textOrNull,
   response_status: countOrNull,
   error_code: textOrNull,
@@ -163,8 +164,10 @@ export const StepExecution = Schema.Struct({
   ...compact,
   output_ports: Schema.Array(Schema.String),
   skip_reason: Schema.NullOr(
-    Schema.Literals(["filtered", "path_not_taken", "condition_false", "upstream_failed", "run_stopped"])
-  ),
+    Schema.Literals(["filtered", "path_not_taken", "condition_false", "upstream_failed", "run_stopped", "not_needed"])
+  ).annotate({
+    description: "`not_needed`: a compensation of a run that has not failed, or of a step that has not succeeded"
+  }),
   handled: Schema.Boolean.annotate({ description: "Whether the run continued after the step's failure" }),
   attempt_count: count,
   max_attempts: count,

@@ -1,6 +1,7 @@
 import { didYouMean } from "@tidegate/model/NearestName"
 import { decodeAll } from "@tidegate/rules/Decode"
 import { Result } from "effect"
+import { checkCompensations, undoneBy, waysOf } from "./Compensation.ts"
 import { type Edge, Step, WrittenEdge } from "./Definition.ts"
 import { idOf, type IssueCode, type Issues, textAt } from "./Issue.ts"
 import { limits } from "./Limits.ts"
@@ -45,11 +46,13 @@ export function* readGraph(
   const { edges, isSure } = yield* readEdges(writtenEdges, kinds, steps, ids, issues)
   const isRead = isSure && steps.length === writtenSteps.length && edges.length === writtenEdges.length
   const targets = new Set(writtenEdges.map((written) => textAt(written, "target_step_id")))
+  const undone = undoneBy(steps)
   for (const id of ids) {
-    if (!targets.has(id)) issues.step("STEP_WITHOUT_INPUT", id, null, "no edge leads to this step")
+    if (!targets.has(id) && !undone.has(id)) issues.step("STEP_WITHOUT_INPUT", id, null, "no edge leads to this step")
   }
+  checkCompensations({ steps, edges, kinds, ids }, issues)
   const order = sorted(steps, edges)
-  if (order.length < steps.length) reportCycle(steps, edges, order, isRead, issues)
+  if (order.length < steps.length) reportCycle(steps, waysOf(steps, edges), order, isRead, issues)
   const rest = steps.filter((step) => !order.includes(step))
   return { steps, edges, order: [...order, ...rest], kinds, ids, isWhole: isRead && rest.length === 0 }
 }
@@ -204,23 +207,25 @@ function* readEdges(
   return { edges, isSure }
 }
 
-/** Kahn's algorithm: of the steps whose sources are all placed, the one that was written first. */
-export const sorted = <S extends Pick<Step, "id">>(
+/** Kahn's algorithm: of the steps whose sources are all placed, the one that was written first. Those that undo others come last. */
+export const sorted = <S extends Pick<Step, "id" | "config">>(
   steps: ReadonlyArray<S>,
   edges: ReadonlyArray<Pick<Edge, "source_step_id" | "target_step_id">>
 ): ReadonlyArray<S> => {
+  const ways = waysOf(steps, edges)
   const waiting = new Map(steps.map(({ id }) => [id, 0]))
-  for (const { source_step_id, target_step_id } of edges) {
+  for (const { source_step_id, target_step_id } of ways) {
     if (source_step_id !== null) waiting.set(target_step_id, (waiting.get(target_step_id) ?? 0) + 1)
   }
   const placed: Array<S> = []
-  const left = [...steps]
+  const undone = undoneBy(steps)
+  const left = [...steps.filter(({ id }) => !undone.has(id)), ...steps.filter(({ id }) => undone.has(id))]
   for (;;) {
     const next = left.findIndex(({ id }) => waiting.get(id) === 0)
     if (next < 0) return placed
     const [step] = left.splice(next, 1)
     placed.push(step!)
-    for (const { source_step_id, target_step_id } of edges) {
+    for (const { source_step_id, target_step_id } of ways) {
       if (source_step_id === step!.id) waiting.set(target_step_id, waiting.get(target_step_id)! - 1)
     }
   }
@@ -228,7 +233,7 @@ export const sorted = <S extends Pick<Step, "id">>(
 
 const reportCycle = (
   steps: ReadonlyArray<Step>,
-  edges: ReadonlyArray<Edge>,
+  edges: ReadonlyArray<Pick<Edge, "source_step_id" | "target_step_id">>,
   placed: ReadonlyArray<Step>,
   isRead: boolean,
   issues: Issues

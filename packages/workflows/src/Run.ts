@@ -5,6 +5,7 @@ import { shownOf } from "@tidegate/redaction/Redaction"
 import { limits } from "./Limits.ts"
 import { answerSize, withoutAnswer } from "./StepAnswer.ts"
 import type { Context, Resumable, StepError, Warning } from "./StepKind.ts"
+import { isNeeded, isUndone, nextUndo } from "./Undo.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
 /**
@@ -15,11 +16,21 @@ import type { PlannedStep, Workflow } from "./Workflow.ts"
  * A step starts when each edge into it is settled and at least one of them is taken, so at most once in a run. An edge is settled
  * when its source step has ended, by what could be read at that moment. Steps that run at the same time have no influence, so the
  * result of a run does not depend on the order in which its steps end.
+ *
+ * When the run has failed and all of these steps have ended, the compensations of those that succeeded are carried out, one after
+ * the other. Which one is next follows from the state of the steps, so nothing else is stored for it.
  */
 
 export type StepStatus = "pending" | "running" | "succeeded" | "failed" | "skipped"
 
-export type SkipReason = "filtered" | "path_not_taken" | "condition_false" | "upstream_failed" | "run_stopped"
+/** `not_needed`: a compensation without anything to undo. */
+export type SkipReason =
+  | "filtered"
+  | "path_not_taken"
+  | "condition_false"
+  | "upstream_failed"
+  | "run_stopped"
+  | "not_needed"
 
 export interface Wait {
   /** `hold`: the next element of a list waits until the held run may go on. `signal`: it ends when somebody signals it, or at `until`. */
@@ -109,7 +120,12 @@ export interface RunState {
   /** While it is true, nothing starts. */
   readonly held: boolean
   /** Why nothing starts any more, and the step whose failure was the cause, if there is one. */
-  readonly stopped: { readonly error: StepError; readonly step: number | null } | null
+  readonly stopped: {
+    readonly error: StepError
+    readonly step: number | null
+    /** Present when the run was stopped from outside after the failure: then nothing is undone any more. */
+    readonly ended?: true
+  } | null
   /** By their position in the plan. */
   readonly steps: ReadonlyArray<StepState>
   readonly edges: ReadonlyArray<EdgeState>
@@ -233,6 +249,17 @@ export const attemptsOf = (step: StepState): ReadonlyArray<Pick<Start, "attempt"
 /** Whether a retry of the step has something to do: it failed, or elements of its list failed and were passed over. */
 export const isRetryable = ({ iterations, status }: StepState): boolean =>
   status === "failed" || (status === "succeeded" && iterations !== null && iterations.notes.some(hasFailed))
+
+/**
+ * Whether a step of an ended run may be retried. Of a run that was undone only a compensation may, which failed or never began
+ * because the run was stopped.
+ */
+export const mayRetry = (workflow: Workflow, { steps }: Pick<RunState, "steps">, index: number): boolean => {
+  const step = steps[index]
+  if (step === undefined) return false
+  if (!isUndone(workflow, steps)) return isRetryable(step)
+  return workflow.plan[index]!.undoes !== null && (step.status === "failed" || step.skipReason === "run_stopped")
+}
 
 const hasFailed = ({ error }: ElementNote): boolean => error !== null
 
@@ -581,7 +608,7 @@ class Turn {
     const { onError, retry } = this.planned(index)
     const { attempt, iterations } = this.steps[index]!
     const error = this.err(index, given)
-    const wait = this.state.stopped === null ? retry.waitAfter(attempt, error, random) : null
+    const wait = this.isStopped(index) ? null : retry.waitAfter(attempt, error, random)
     if (wait !== null) return this.set(index, { wait: { kind: "retry", until: this.now + wait } })
     if (iterations !== null && onError === "continue") {
       this.set(index, { handled: true })
@@ -610,8 +637,18 @@ class Turn {
     const error = this.err(index, given)
     const ports = { fail: [], continue: ["out"], branch: ["error"] }[onError]
     this.set(index, { status: "failed", ports, handled: onError !== "fail", wait: null, finishedAt: this.now })
-    if (onError === "fail") this.stop(error, index)
+    if (onError === "fail" && !this.isCompensation(index)) this.stop(error, index)
     this.leave(index)
+  }
+
+  private isCompensation(index: number): boolean {
+    return this.planned(index).undoes !== null
+  }
+
+  /** Whether the step has no other attempt, and nothing that it waits for counts any more. A failure does not stop its undo. */
+  private isStopped(index: number): boolean {
+    const { stopped } = this.state
+    return stopped !== null && (!this.isCompensation(index) || stopped.step === null || stopped.ended === true)
   }
 
   private due(index: number): void {
@@ -634,7 +671,7 @@ class Turn {
     step: index
   }: Extract<Occurrence, { readonly type: "signalled" }>): void {
     const step = this.steps[index]
-    if (step === undefined || this.state.stopped !== null || this.state.finishedAt !== null) return
+    if (step === undefined || this.isStopped(index) || this.state.finishedAt !== null) return
     const { status, wait } = step
     const isBefore = status === "pending" || (status === "running" && wait === null)
     if (isBefore && step.early === null && (size !== undefined || error !== undefined)) {
@@ -647,8 +684,12 @@ class Turn {
 
   /** Nothing begins any more; steps that only wait end now. */
   private stop(error: StepError, step: number | null): void {
-    if (this.state.stopped !== null || this.state.finishedAt !== null) return
-    this.run({ stopped: { error: withoutAnswer(error), step } })
+    const { finishedAt, stopped } = this.state
+    if (finishedAt !== null) return
+    if (stopped === null) this.run({ stopped: { error: withoutAnswer(error), step } })
+    else if (step === null && this.hasUndo && stopped.step !== null && stopped.ended !== true) {
+      this.run({ stopped: { ...stopped, ended: true } })
+    } else return
     for (const [index, { error: last, status, wait }] of this.steps.entries()) {
       if (status !== "running" || wait === null) continue
       if (wait.kind === "retry" && last !== null) {
@@ -663,11 +704,20 @@ class Turn {
     }
   }
 
+  /** Whether a compensation has not ended. */
+  private get hasUndo(): boolean {
+    return this.workflow.undoing.some((index) => {
+      const { status } = this.steps[index]!
+      return status === "pending" || status === "running"
+    })
+  }
+
   private retry(index: number): void {
     const asked = this.steps[index]
-    if (this.state.finishedAt === null || asked === undefined || !isRetryable(asked)) return
+    if (this.state.finishedAt === null || asked === undefined || !mayRetry(this.workflow, this.before, index)) return
+    if (isUndone(this.workflow, this.steps)) return this.retryUndo(index)
     const again = ({ ancestors, index: other }: PlannedStep): boolean =>
-      other === index || ancestors.has(index) || this.steps[other]!.skipReason === "run_stopped"
+      other === index || ancestors.has(index) || this.isLeftOut(other)
     // Steps that never ran because the run was stopped run now, with everything that follows from them.
     const reset = new Set<number>()
     for (const step of this.workflow.plan) {
@@ -680,6 +730,24 @@ class Turn {
       // In a run that was given up, the edges of its ended steps were not settled.
       else if (this.edges[i] === "open") this.edges[i] = this.whyNotLeft(source)
     }
+    this.queue()
+  }
+
+  /** Of a run that was undone only a compensation that failed can run again; with it those that were left out. */
+  private retryUndo(index: number): void {
+    for (const other of this.workflow.undoing) {
+      if (other === index || this.isLeftOut(other)) this.set(other, untouched)
+    }
+    this.queue()
+  }
+
+  /** Whether the step never ran because of how the run ended. */
+  private isLeftOut(index: number): boolean {
+    const { skipReason } = this.steps[index]!
+    return skipReason === "run_stopped" || skipReason === "not_needed"
+  }
+
+  private queue(): void {
     this.run({ status: "queued", outcome: null, stopped: null, finishedAt: null })
   }
 
@@ -710,6 +778,7 @@ class Turn {
 
   /** Whether a step can start, has to wait for an edge, or why it never will start. */
   private fate(index: number): "open" | "ready" | SkipReason {
+    if (this.isCompensation(index)) return "open"
     let isTaken = false
     let reason: SkipReason | null = null
     for (const edge of this.planned(index).incoming) {
@@ -762,18 +831,48 @@ class Turn {
   private finish(): void {
     const { finishedAt, status, stopped } = this.state
     if (finishedAt !== null || (status === "queued" && stopped === null)) return
-    if (this.steps.some(({ status }) => status === "running")) return
+    const own = this.workflow.plan.filter(({ undoes }) => undoes === null)
+    if (own.some(({ index }) => this.steps[index]!.status === "running")) return
     if (stopped !== null) {
-      for (const { index } of this.workflow.plan) {
+      for (const { index } of own) {
         if (this.steps[index]!.status !== "pending") continue
         const failed = this.planned(index).incoming.some((edge) => this.edges[edge] === "upstream_failed")
         this.skip(index, failed ? "upstream_failed" : "run_stopped")
       }
     }
-    if (this.steps.some(({ status }) => status === "pending")) return
+    if (own.some(({ index }) => this.steps[index]!.status === "pending")) return
     const outcome = this.outcome()
+    if (this.undo(outcome)) return
     const ended = outcome === "failed" || outcome === "cancelled" ? "failed" : "succeeded"
     this.run({ status: ended, outcome, finishedAt: this.now })
+  }
+
+  /** Begins and continues the undo of a run that has failed; returns whether it goes on. Compensations of other runs are skipped. */
+  private undo(outcome: RunState["outcome"]): boolean {
+    const { undoing } = this.workflow
+    const begins = outcome === "failed" && this.state.stopped?.ended !== true
+    const under = undoing.find((index) => this.steps[index]!.status === "running")
+    if (under !== undefined) {
+      const { attempt, wait } = this.steps[under]!
+      if (wait?.kind === "retry" && wait.until <= this.now && !this.state.held) {
+        this.set(under, { wait: null })
+        this.start(under, attempt + 1)
+      }
+      return true
+    }
+    const next = begins ? nextUndo(this.workflow, this.steps) : null
+    if (next !== null) {
+      if (this.state.held) return true
+      this.set(next, { status: "running", startedAt: this.now })
+      this.start(next, 1)
+      return true
+    }
+    const isLeft = outcome === "failed" || outcome === "cancelled"
+    for (const index of undoing) {
+      if (this.steps[index]!.status !== "pending") continue
+      this.skip(index, isLeft && isNeeded(this.workflow, this.steps, index) ? "run_stopped" : "not_needed")
+    }
+    return false
   }
 
   private outcome(): NonNullable<RunState["outcome"]> {

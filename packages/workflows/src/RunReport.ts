@@ -14,6 +14,7 @@ import type {
 } from "@tidegate/model/WorkflowRun"
 import type { RunTriggerType } from "@tidegate/model/WorkflowTriggers"
 import { shownOf } from "@tidegate/redaction/Redaction"
+import { undoneBy } from "./Compensation.ts"
 import type { Edge, Step } from "./Definition.ts"
 import { sorted } from "./Graph.ts"
 import { limits } from "./Limits.ts"
@@ -174,6 +175,8 @@ export class StepReports {
   /** In the order in which they are started. */
   readonly #steps: Outline["steps"]
   readonly #edges: Outline["edges"]
+  /** By the ids of compensations: those of the steps that they undo. */
+  readonly #undone: ReadonlyMap<string, string>
   readonly #known: ReadonlyArray<Known>
   readonly #edgeStates: Array<EdgeState | undefined> = []
   /** When they reached their status (Unix ms). */
@@ -187,6 +190,7 @@ export class StepReports {
     this.#runId = runId
     this.#steps = sorted(steps, edges)
     this.#edges = edges
+    this.#undone = undoneBy(steps)
     this.#known = this.#steps.map(() => ({
       state: null,
       attempts: [],
@@ -229,11 +233,34 @@ export class StepReports {
     return this.#inOrder().map((index) => this.#execution(index, previewsOf(index), held, room))
   }
 
-  /** The steps that failed, and those with failed elements of their list: they can be retried. */
-  failed(): ReadonlyArray<string> {
+  /**
+   * The steps that can be retried: those that failed, and those with failed elements of their list. Of a run that was undone:
+   * the compensations that have not succeeded.
+   */
+  retryable(): ReadonlyArray<string> {
     const isFailed = ({ notes, state }: Known): boolean =>
       state?.status === "failed" || (state?.status === "succeeded" && failedElements(notes) > 0)
-    return this.#steps.flatMap(({ id }, index) => (isFailed(this.#known[index]!) ? [id] : []))
+    const isLeft = ({ state }: Known, id: string): boolean =>
+      this.#undone.has(id) && (state?.status === "failed" || state?.skipReason === "run_stopped")
+    const isUndone = this.#isUndone()
+    return this.#steps.flatMap(({ id }, index) => {
+      const known = this.#known[index]!
+      return (isUndone ? isLeft(known, id) : isFailed(known)) ? [id] : []
+    })
+  }
+
+  /** The same as `isUndone` of a run's state. */
+  #isUndone(): boolean {
+    const some = (isCompensation: boolean, is: (state: StoredStep) => boolean): boolean =>
+      this.#steps.some(({ id }, index) => {
+        const { state } = this.#known[index]!
+        return this.#undone.has(id) === isCompensation && state !== null && is(state)
+      })
+    return (
+      this.#undone.size > 0 &&
+      some(true, ({ startedAt }) => startedAt !== null) &&
+      some(false, ({ handled, status }) => status === "failed" && !handled)
+    )
   }
 
   /** Those that ran, in the order in which they are started; then the others in the order of the graph. */
@@ -266,6 +293,7 @@ export class StepReports {
               source_step_id: taken.source_step_id,
               source_port: taken.source_port
             },
+      compensates: this.#undone.get(id) ?? null,
       output_port: state?.ports[0] ?? null,
       response_status: state?.responseStatus ?? error?.status ?? null,
       error_code: error?.code ?? null,
@@ -482,7 +510,8 @@ export const detailOf = (
     count: run.attempt_count - 1,
     last_requested_at: about.retriedAt?.toISOString() ?? null,
     last_step_id: about.retriedStepId,
-    retryable_step_ids: run.finished_at === null || run.attempt_count >= limits.beginnings ? [] : about.reports.failed()
+    retryable_step_ids:
+      run.finished_at === null || run.attempt_count >= limits.beginnings ? [] : about.reports.retryable()
   },
   steps: about.reports.executions(about.previewsOf, run.hold_reason !== null)
 })

@@ -54,6 +54,11 @@ export const commonSettings = {
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 20 })).annotate({
       description: "How many elements of `for_each` are called at once (default: 1, in order)"
     })
+  ),
+  compensate: Schema.optionalKey(
+    Schema.String.check(Characters.between(1, 96)).annotate({
+      description: "The id of the step that undoes this one when the run has failed"
+    })
   )
 } as const
 

@@ -416,7 +416,7 @@ const matching =
 const withoutItem = contextRoots.filter((root) => root !== "item" && root !== "item_index")
 
 /** Settings that have no effect on a step that stays within the process. */
-const withoutEffectWithin: ReadonlySet<string> = new Set(["retry", "concurrency"])
+const withoutEffectWithin: ReadonlySet<string> = new Set(["retry", "concurrency", "compensate"])
 
 const never = (): boolean => false
 

@@ -118,7 +118,7 @@ export interface Compiler {
 }
 
 /** The members of `config` that several kinds share. */
-export type CommonSetting = "timeout_ms" | "retry" | "on_error" | "for_each" | "concurrency"
+export type CommonSetting = "timeout_ms" | "retry" | "on_error" | "for_each" | "concurrency" | "compensate"
 
 export interface StepKind<Config> {
   readonly kind: string

@@ -4,6 +4,7 @@ import type { Mapping } from "@tidegate/interpolation/Mapping"
 import { PatternBounds } from "@tidegate/rules/PatternBounds"
 import { Result } from "effect"
 import type { Action, ActionCall, Catalog } from "./Catalog.ts"
+import { undoneBy, waysOf } from "./Compensation.ts"
 import type { Edge, Step } from "./Definition.ts"
 import { readGraph } from "./Graph.ts"
 import { type Issue, Issues } from "./Issue.ts"
@@ -43,8 +44,10 @@ export interface PlannedStep {
   /** Positions in `edges` of those into it and those out of it. */
   readonly incoming: ReadonlyArray<number>
   readonly outgoing: ReadonlyArray<number>
-  /** Steps that lead to it: what it can read. */
+  /** Steps that lead to it: what it can read. A step that undoes another can read that one, too. */
   readonly ancestors: ReadonlySet<number>
+  /** For a compensation: the step that it undoes when the run has failed; null: it is a step of the run itself. */
+  readonly undoes: number | null
 }
 
 export interface PlannedEdge {
@@ -62,6 +65,8 @@ export interface Workflow {
   readonly edges: ReadonlyArray<Edge>
   readonly plan: ReadonlyArray<PlannedStep>
   readonly planEdges: ReadonlyArray<PlannedEdge>
+  /** Positions of the compensations. */
+  readonly undoing: ReadonlyArray<number>
   /** Warnings about a new definition: parts that cannot work as intended. */
   readonly warnings: ReadonlyArray<Warning>
 }
@@ -103,7 +108,7 @@ export function* compiling(
   const sources = graph.edges.map(({ source_step_id }) =>
     source_step_id === null ? null : indexes.get(source_step_id)!
   )
-  const ancestors = ancestorsOf(graph.order, graph.edges, indexes)
+  const ancestors = ancestorsOf(graph.order, waysOf(graph.steps, graph.edges), indexes)
   const tokens = { left: limits.tokens }
   const patterns = catalog.isStored === true ? PatternBounds.stored() : PatternBounds.ofWorkflow()
   const compiled: Array<{ readonly parts: CompiledStep; readonly incoming: ReadonlyArray<number> }> = []
@@ -143,7 +148,8 @@ export function* compiling(
     const { incoming, parts } = compiled[target]!
     return { edge, source: sources[i]!, target, ...parts.edges[incoming.indexOf(i)]! }
   })
-  const plan = graph.order.map((_, index): PlannedStep => {
+  const undone = undoneBy(graph.steps)
+  const plan = graph.order.map(({ id }, index): PlannedStep => {
     const { incoming, parts } = compiled[index]!
     const { edges: _edges, output: _output, ...own } = parts
     return {
@@ -153,17 +159,19 @@ export function* compiling(
         (left, right) => graph.edges[left]!.position - graph.edges[right]!.position || left - right
       ),
       outgoing: sources.flatMap((source, i) => (source === index ? [i] : [])),
-      ancestors: ancestors[index]!
+      ancestors: ancestors[index]!,
+      undoes: indexes.get(undone.get(id) ?? "") ?? null
     }
   })
   const written = graph.steps.map(({ id }) => plan[indexes.get(id)!]!.step)
-  return Result.succeed({ steps: written, edges: graph.edges, plan, planEdges, warnings: issues.warnings })
+  const undoing = plan.flatMap(({ index, undoes }) => (undoes === null ? [] : [index]))
+  return Result.succeed({ steps: written, edges: graph.edges, plan, planEdges, undoing, warnings: issues.warnings })
 }
 
 /** The steps that lead to each step. */
 const ancestorsOf = (
   order: ReadonlyArray<Step>,
-  edges: ReadonlyArray<Edge>,
+  edges: ReadonlyArray<Pick<Edge, "source_step_id" | "target_step_id">>,
   indexes: ReadonlyMap<string, number>
 ): ReadonlyArray<ReadonlySet<number>> => {
   const ancestors = order.map(() => new Set<number>())

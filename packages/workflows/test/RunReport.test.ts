@@ -59,7 +59,7 @@ describe("Run report", () => {
       { index: 1, ...well, ...badly, status: "failed" },
       { index: 2, ...well }
     ])
-    expect(play.reports.failed()).toEqual(["each"])
+    expect(play.reports.retryable()).toEqual(["each"])
   })
 
   it("A run report tells each element of a list while it runs, after it failed, and while it is retried", () => {
@@ -133,13 +133,13 @@ describe("Run report", () => {
       [1, "failed"],
       [2, "failed"]
     ])
-    expect(play.reports.failed()).toEqual(["tried"])
+    expect(play.reports.retryable()).toEqual(["tried"])
     fail = false
     play.tell({ type: "retried", step: 0 }).run()
     expect(play.report("tried")).toMatchObject({ status: "succeeded", response_status: 204, error_code: null })
     expect(play.report("tried").attempts.map(({ number, status }) => [number, status])).toEqual([[1, "succeeded"]])
     expect(play.report("after").status).toBe("succeeded")
-    expect(play.reports.failed()).toEqual([])
+    expect(play.reports.retryable()).toEqual([])
   })
 
   it("A run report marks the steps that could start as held while the run is held", () => {

@@ -86,7 +86,10 @@ export const NewWorkflow = () => {
             <Graph
               label="Steps of the template"
               nodes={nodesOf(template.definition.steps as ReadonlyArray<Step>)}
-              edges={edgesOf(template.definition.edges as ReadonlyArray<StepEdge>)}
+              edges={edgesOf(
+                template.definition.edges as ReadonlyArray<StepEdge>,
+                template.definition.steps as ReadonlyArray<Step>
+              )}
               selected={selected}
               onSelect={setSelected}
             />

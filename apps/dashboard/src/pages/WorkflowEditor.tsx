@@ -312,13 +312,18 @@ const Conflict = ({
       <p>Somebody has saved version {theirs.version} meanwhile. Choose which one stays.</p>
       <div className="columns">
         <Panel title="Yours" right={<button onClick={keep}>Save mine over it</button>}>
-          <Graph label="Your graph" nodes={nodesOf(mine.steps)} edges={edgesOf(mine.edges)} onSelect={none} />
+          <Graph
+            label="Your graph"
+            nodes={nodesOf(mine.steps)}
+            edges={edgesOf(mine.edges, mine.steps)}
+            onSelect={none}
+          />
         </Panel>
         <Panel title={`Version ${theirs.version}`} right={<button onClick={take}>Take this one</button>}>
           <Graph
             label="The saved graph"
             nodes={nodesOf(theirs.steps ?? [])}
-            edges={edgesOf(theirs.edges ?? [])}
+            edges={edgesOf(theirs.edges ?? [], theirs.steps ?? [])}
             onSelect={none}
           />
         </Panel>
@@ -503,7 +508,7 @@ const Editor = ({ document, workflow }: { readonly document: Document; readonly 
           <Graph
             label="Steps of the workflow"
             nodes={nodesOf(graph.steps, statuses, faulty)}
-            edges={edgesOf(graph.edges)}
+            edges={edgesOf(graph.edges, graph.steps)}
             selected={selected}
             onSelect={setSelected}
           />

@@ -11,7 +11,7 @@ import { NamedLink } from "../parts/Named.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
-import { edgesOf, nodesOf, titleOf, trigger } from "../parts/StepGraph.ts"
+import { edgesOf, nodesOf, titleOf, trigger, undoEdge } from "../parts/StepGraph.ts"
 import { lengthOf, Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
 import { PlanBulk } from "./BulkOperations.tsx"
@@ -172,7 +172,7 @@ export const Workflow = () => {
       <Graph
         label="Steps of the workflow"
         nodes={nodesOf(data.steps ?? [])}
-        edges={edgesOf(data.edges ?? [])}
+        edges={edgesOf(data.edges ?? [], data.steps ?? [])}
         selected={selected}
         onSelect={setSelected}
       />
@@ -244,6 +244,7 @@ const Step = ({ run, step }: { readonly run: Row<"WorkflowRunDetail">; readonly 
     <Facts
       of={[
         ["Kind", step.kind],
+        ["Undoes", step.compensates ?? undefined],
         ["Attempts", step.attempt_count === 0 ? undefined : String(step.attempt_count)],
         ["Error", step.error_code === null ? undefined : `${step.error_code}: ${step.error_message ?? ""}`],
         ["Answer", step.response_status ?? undefined],
@@ -258,11 +259,12 @@ const Step = ({ run, step }: { readonly run: Row<"WorkflowRunDetail">; readonly 
   </Panel>
 )
 
-/** The ways that a run has taken: an edge to each step from the one by which it was first reached. */
+/** The ways that a run has taken: an edge to each step from the one by which it was first reached, or that it undoes. */
 const takenEdges = ({ steps }: Row<"WorkflowRunDetail">): ReadonlyArray<Edge> =>
-  steps.flatMap(({ input, step_id }) =>
-    input === null ? [] : [{ from: input.source_step_id ?? trigger, to: step_id, label: input.source_port }]
-  )
+  steps.flatMap(({ compensates, input, step_id }) => {
+    if (compensates !== null) return [undoEdge(compensates, step_id)]
+    return input === null ? [] : [{ from: input.source_step_id ?? trigger, to: step_id, label: input.source_port }]
+  })
 
 export const Run = () => {
   const { id = "", runId = "" } = useParams({ strict: false })
@@ -282,8 +284,8 @@ export const Run = () => {
   if (run.isError) return <Failure error={run.error} retry={run.refetch} />
   const { data } = run
   // A run keeps its own version. The edges of another one would be wrong for it.
-  const current = workflow.data?.version === data.workflow_version ? workflow.data.edges : undefined
-  const edges = current === undefined ? takenEdges(data) : edgesOf(current)
+  const current = workflow.data?.version === data.workflow_version ? workflow.data : undefined
+  const edges = current?.edges === undefined ? takenEdges(data) : edgesOf(current.edges, current.steps ?? [])
   const shown =
     data.steps.find(({ step_id }) => step_id === selected) ??
     data.steps.find(({ status }) => status === "failed") ??

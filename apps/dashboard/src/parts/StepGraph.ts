@@ -31,13 +31,24 @@ export const nodesOf = (
   })
 ]
 
+/** From a step to the one that undoes it. No edge of the workflow leads there. */
+export const undoEdge = (from: string, to: string): Edge => ({ from, to, label: "undo" })
+
 /** The port of an edge is shown unless it is the usual one. */
-export const edgesOf = (edges: ReadonlyArray<StepEdge>): ReadonlyArray<Edge> =>
-  edges.map((edge) => ({
+export const edgesOf = (
+  edges: ReadonlyArray<StepEdge>,
+  steps: ReadonlyArray<Pick<Step, "id" | "config">>
+): ReadonlyArray<Edge> => [
+  ...edges.map((edge) => ({
     from: beginOf(edge),
     to: edge.target_step_id,
     ...((edge.source_port ?? "out") === "out" ? {} : { label: edge.source_port! })
-  }))
+  })),
+  ...steps.flatMap(({ config, id }) => {
+    const { compensate } = (config ?? {}) as { readonly compensate?: string }
+    return compensate === undefined ? [] : [undoEdge(id, compensate)]
+  })
+]
 
 /** The ports that edges of a step can begin at. `error` exists if the step branches on errors. */
 export const portsOf = (step: Step | undefined): ReadonlyArray<string> => {

@@ -30,6 +30,7 @@ const step = {
   status: "failed",
   execution_index: 0,
   input: { source_type: "trigger", source_step_id: null, source_port: "out" },
+  compensates: null,
   output_port: null,
   output_ports: [],
   skip_reason: null,

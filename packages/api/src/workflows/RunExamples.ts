@@ -46,6 +46,7 @@ const toCrm = {
   status: "failed",
   execution_index: 1,
   input: { source_type: "step", source_step_id: "only_paid", source_port: "matched" },
+  compensates: null,
   output_port: null,
   response_status: 500,
   error_code: "BAD_RESPONSE",

@@ -391,6 +391,26 @@ export class Flow<Body, Steps extends Outputs, Item = never> {
     return new Flow({ ...made, ends: [...ends, ...made.ends] })
   }
 
+  /**
+   * The step that undoes the step before when the run has failed. It may refer to that one and to the steps before it. What follows,
+   * follows the step that is undone.
+   */
+  compensateWith(
+    undo: (path: Pick<Flow<Body, Steps>, "action" | "destination" | "http" | "step" | "store" | "workflow">) => AnyFlow
+  ): Flow<Body, Steps> {
+    const { steps } = this.#state
+    const last = steps.at(-1)
+    if (last === undefined) throw new Error("a flow without steps has none that can be undone")
+    const config = last["config"] as { readonly compensate?: string } | undefined
+    if (config?.compensate !== undefined) throw new Error(`${last["id"] as string} has a step that undoes it`)
+    const { steps: made } = Flow.#stateOf(undo(this.#with({ ends: [] })))
+    const [added, ...others] = made.slice(steps.length)
+    if (added === undefined || others.length > 0) throw new Error("exactly one step undoes another")
+    // The step that is undone stays the last one: an `onError` that follows is about it.
+    const undone = { ...last, config: { ...config, compensate: added["id"] } }
+    return this.#with({ steps: [...steps.slice(0, -1), added, undone] })
+  }
+
   /** The next step runs once for each element of this list: one after the other, or up to `concurrency` at once. */
   forEach<Element>(
     list: (refs: Refs<Body, Steps, never>) => ListRef<Element>,

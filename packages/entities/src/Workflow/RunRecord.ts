@@ -14,6 +14,7 @@ import { folding, linesOf, outputsIn, type Part, partOf } from "@tidegate/workfl
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/Run"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import type { Resumable, StepAnswer } from "@tidegate/workflows/StepKind"
+import { undoFault } from "@tidegate/workflows/Undo"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import type { RunLinks } from "./StepLinks.ts"
 
@@ -135,11 +136,18 @@ export const dueAt = (state: RunState, createdAt: number, since: number): number
   return waits.length === 0 ? since : Math.min(...waits, createdAt + longestLife)
 }
 
-const errorOf = ({ plan }: Workflow, { steps, stopped }: RunState): RunTransition["error"] => {
-  const failed =
-    stopped === null ? steps.findIndex(({ handled, status }) => status === "failed" && !handled) : stopped.step
-  const error = stopped === null ? steps[failed ?? -1]?.error : stopped.error
-  if (error === null || error === undefined) return null
+/** Why an ended run has failed. An undo that is not complete needs somebody, so it comes before the failure that it followed. */
+const errorOf = (workflow: Workflow, state: RunState): RunTransition["error"] => {
+  const { plan } = workflow
+  const { steps, stopped } = state
+  const isCause = ({ index, undoes }: Workflow["plan"][number]): boolean =>
+    undoes === null && steps[index]!.status === "failed" && !steps[index]!.handled
+  const cause = stopped === null ? plan.findIndex(isCause) : stopped.step
+  const causedBy = (stopped === null ? steps[cause ?? -1]?.error : stopped.error) ?? null
+  const undo = undoFault(workflow, state, causedBy)
+  const failed = undo === null ? cause : undo.step
+  const error = undo === null ? causedBy : undo.error
+  if (error === null) return null
   const stepId = failed === null ? null : (plan[failed]?.step.id ?? null)
   // A text column of PostgreSQL cannot hold NUL, and code may throw a message that contains one.
   const plain = (text: string): string => text.slice(0, 2_000).replaceAll("\u0000", "").toWellFormed()

@@ -9,7 +9,8 @@ import { query } from "@tidegate/storage/Transaction"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { limits } from "@tidegate/workflows/Limits"
 import { linesOf, partOf } from "@tidegate/workflows/Progress"
-import { decide, isRetryable } from "@tidegate/workflows/Run"
+import { decide, mayRetry } from "@tidegate/workflows/Run"
+import { isUndone } from "@tidegate/workflows/Undo"
 import { noFacts, type PlanOf, plannedStep } from "./PlannedStep.ts"
 import { countsOf, storedState } from "./RunRecord.ts"
 
@@ -56,10 +57,11 @@ export const retryStep = Effect.fnUntraced(function* (
   const parts = yield* query(partsOf([run_id]))
   const before = yield* inSlices(storedState(plan, parts))
   const { status } = before.steps[index]!
-  if (!isRetryable(before.steps[index]!)) {
-    return yield* fail("STEP_NOT_RETRYABLE", `the step is ${status}: one that failed can be tried again`, {
-      step_status: status
-    })
+  if (!mayRetry(plan, before, index)) {
+    const message = isUndone(plan, before.steps)
+      ? "the run was undone: only a compensation that has not succeeded can be tried again. Begin the run again instead"
+      : `the step is ${status}: one that failed can be tried again`
+    return yield* fail("STEP_NOT_RETRYABLE", message, { step_status: status })
   }
   if (run.attempts >= limits.beginnings) {
     const message = `the run was begun ${run.attempts} times: it is not taken up again`

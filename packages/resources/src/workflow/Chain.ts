@@ -15,9 +15,13 @@ const member = (of: Schema.Json | undefined, name: string): Schema.Json | undefi
 
 const idOf = (index: number): string => `chain_${index + 1}`
 
-/** The edges of a chain. The check of the graph reports a step without an id; no edge leads to it. */
+/**
+ * The edges of a chain. The check of the graph reports a step without an id; no edge leads to it. A step that undoes another is no
+ * part of the chain: it has no edges.
+ */
 export const chainOf = (steps: ReadonlyArray<Schema.Json>): ReadonlyArray<Schema.JsonObject> => {
-  const ids = steps.map((step) => member(step, "id")).filter((id) => typeof id === "string")
+  const undoing = new Set(steps.map((step) => member(member(step, "config"), "compensate")))
+  const ids = steps.map((step) => member(step, "id")).filter((id) => typeof id === "string" && !undoing.has(id))
   return ids.map((target_step_id, index) => {
     const id = idOf(index)
     return index === 0

@@ -14,7 +14,7 @@ export const actionKind = stepKind({
       })
     )
   }),
-  settings: ["timeout_ms", "retry", "on_error", "for_each", "concurrency"],
+  settings: ["timeout_ms", "retry", "on_error", "for_each", "concurrency", "compensate"],
   resource: "act_",
   callsAction: true,
   notTaken: "path_not_taken",

@@ -6,7 +6,7 @@ import { envelopeInputs, stepKind } from "../StepKind.ts"
 export const destinationKind = stepKind({
   kind: "destination",
   config: Schema.Struct({}),
-  settings: ["timeout_ms", "retry", "on_error", "for_each", "concurrency"],
+  settings: ["timeout_ms", "retry", "on_error", "for_each", "concurrency", "compensate"],
   resource: "des_",
   callsAction: false,
   notTaken: "path_not_taken",

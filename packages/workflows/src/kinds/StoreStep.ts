@@ -88,7 +88,7 @@ export const portsStored = (conflict: boolean): ReadonlyArray<string> => [confli
 export const storeKind = stepKind({
   kind: "store",
   config: Schema.Struct({ operation: Schema.Literals(names) }),
-  settings: ["retry", "on_error", "for_each"],
+  settings: ["retry", "on_error", "for_each", "compensate"],
   resource: null,
   callsAction: false,
   notTaken: "path_not_taken",

@@ -53,7 +53,7 @@ export const workflowKind = stepKind({
       })
     )
   }),
-  settings: ["on_error"],
+  settings: ["on_error", "compensate"],
   resource: "wfl_",
   callsAction: false,
   notTaken: "path_not_taken",

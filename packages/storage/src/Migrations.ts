@@ -60,6 +60,7 @@ import acknowledgedAlerts from "./migrations/0057_acknowledged_alerts.ts"
 import workflowAccounts from "./migrations/0058_workflow_accounts.ts"
 import workflowTemplates from "./migrations/0059_workflow_templates.ts"
 import workflowBatches from "./migrations/0060_workflow_batches.ts"
+import runPriorities from "./migrations/0061_run_priorities.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -123,7 +124,8 @@ const record = {
   "0057_acknowledged_alerts": acknowledgedAlerts,
   "0058_workflow_accounts": workflowAccounts,
   "0059_workflow_templates": workflowTemplates,
-  "0060_workflow_batches": workflowBatches
+  "0060_workflow_batches": workflowBatches,
+  "0061_run_priorities": runPriorities
 }
 const migrations = Migrator.fromRecord(record)
 

@@ -84,7 +84,7 @@ layer(world, { excludeTestServices: true })("On-failure workflow by the API", (i
 
       expect(yield* faultOf("wfl_none")).toEqual(refused("names no workflow of the team"))
       expect(yield* faultOf(workflow.id)).toEqual(refused("names the workflow itself"))
-      expect(yield* faultOf(7)).toEqual(refused("must be an id"))
+      expect(yield* faultOf(7)).toEqual(refused("must be an id or null"))
       const foreign = { name: unique("foreign"), source_id: null, triggers: {}, steps: [trim("only", "x")] }
       const { body } = yield* call("POST", "/workflows", { body: foreign, key: teams.b.key })
       expect(yield* faultOf(body.id)).toEqual(refused("names no workflow of the team"))
@@ -104,7 +104,7 @@ layer(world, { excludeTestServices: true })("On-failure workflow by the API", (i
     })
   )
 
-  it.effect("A team names a workflow of its own for runs whose workflow names none", () =>
+  it.effect("A team names a workflow of its own for runs whose workflow has no setting, or does not refuse it", () =>
     Effect.gen(function* () {
       const told = yield* alarm
       const set = (on_failure_workflow_id: unknown, key: string = teams.a.key) =>
@@ -130,6 +130,17 @@ layer(world, { excludeTestServices: true })("On-failure workflow by the API", (i
       yield* receive(workflow, {})
       yield* carryOut(workflow.id)
       yield* giveFailures(workflow.id)
+      expect((yield* call("GET", `/workflows/${told.id}/runs`)).body.models).toHaveLength(1)
+      const none = yield* flow(onFailure(null))
+      expect(none.triggers.on_failure).toEqual({ workflow_id: null })
+      expect((yield* call("GET", `/workflows/${none.id}`)).body.triggers.on_failure).toEqual({ workflow_id: null })
+      const { run } = yield* receive(none, {})
+      yield* carryOut(none.id)
+      yield* giveFailures(none.id)
+      expect((yield* call("GET", `/workflows/${none.id}/runs/${run}`)).body).toMatchObject({
+        status: "failed",
+        on_failure: null
+      })
       expect((yield* call("GET", `/workflows/${told.id}/runs`)).body.models).toHaveLength(1)
       expect((yield* set(null)).body).toMatchObject({ on_failure_workflow_id: null })
     })

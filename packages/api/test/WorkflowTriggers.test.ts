@@ -156,6 +156,7 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
         deduplicate: null,
         concurrency: null,
         rate_limit: null,
+        priority: null,
         debounce: null,
         batch: null,
         on_failure: null
@@ -222,6 +223,10 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
         [{ rate_limit: { count: 101, period: "second" } }, "rate_limit.count"],
         [{ rate_limit: { count: 1.5, period: "day" } }, "rate_limit.count"],
         [{ rate_limit: { count: 1, period: "week" } }, "rate_limit.period"],
+        [{ priority: { key: "urgent" }, concurrency: { limit: 1 } }, "priority.key"],
+        [{ priority: { default: 1 }, concurrency: { limit: 1 } }, "priority.key"],
+        [{ priority: { key: "body.urgent", default: 101 }, concurrency: { limit: 1 } }, "priority.default"],
+        [{ priority: { key: "body.urgent", default: 0.5 }, concurrency: { limit: 1 } }, "priority.default"],
         [{ debounce: { wait_ms: 999 } }, "debounce.wait_ms"],
         [{ debounce: { wait_ms: 60_000, max_wait_ms: 59_999 } }, "debounce.max_wait_ms"],
         [{ debounce: { wait_ms: 60_000, key: "path" } }, "debounce.key"],
@@ -235,7 +240,7 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
         [{ batch: { window_ms: 60_000 }, answer: { step_id: "name" } }, "answer"],
         [{ batch: { window_ms: 60_000 }, debounce: { wait_ms: 60_000 } }, "batch"]
       ] as const) {
-        expect(yield* pathsOf(written)).toEqual([400, [`triggers.${path}`]])
+        expect([written, yield* pathsOf(written)]).toEqual([written, [400, [`triggers.${path}`]]])
       }
       expect((yield* change({ debounce: { wait_ms: 60_000 } })).body).toMatchObject({
         version: 3,
@@ -245,13 +250,24 @@ layer(world, { excludeTestServices: true })("Triggers of workflows", (it) => {
         version: 4,
         triggers: { debounce: null, batch: { key: null, max_count: 100, window_ms: 60_000 } }
       })
+      const rate_limit = { count: 1, period: "day" }
+      expect((yield* change({ rate_limit, priority: { key: "query.urgent" } })).body).toMatchObject({
+        version: 5,
+        triggers: { batch: null, rate_limit, priority: { key: "query.urgent", default: 0 } }
+      })
+      const priority = { key: "body.urgent" }
+      for (const without of [{ priority }, { priority, debounce: { wait_ms: 1_000 } }]) {
+        const message = "has no effect without concurrency or rate_limit: no run waits for its turn"
+        expect((yield* change(without)).body.data).toEqual({ fields: [{ path: "triggers.priority", message }] })
+      }
       // A version that was stored before there were limits has none.
       const sql = yield* SqlClient.SqlClient
-      yield* sql`update workflows set triggers = triggers - 'concurrency' - 'rate_limit' - 'debounce' - 'batch' - 'on_failure' where id = ${workflow.id}`
+      yield* sql`update workflows set triggers = triggers - 'concurrency' - 'rate_limit' - 'priority' - 'debounce' - 'batch' - 'on_failure' where id = ${workflow.id}`
       const old = (yield* call("GET", `/workflows/${workflow.id}`)).body
       expect(old.triggers).toMatchObject({
         concurrency: null,
         rate_limit: null,
+        priority: null,
         debounce: null,
         batch: null,
         on_failure: null

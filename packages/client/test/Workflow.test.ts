@@ -199,6 +199,7 @@ describe("Builder of workflows", () => {
         deduplicate: { key: "body.id", window_ms: 60_000 },
         concurrency: { limit: 1, key: ({ trigger }) => trigger.body.customer["e mail"] },
         rate_limit: { count: 60, period: "minute" },
+        priority: { key: ({ trigger }) => trigger.body.total, default: 1 },
         debounce: { key: ({ trigger }) => trigger.headers["x-order"], wait_ms: 5_000 },
         on_failure: { workflow_id: "wfl_1" },
         batch: { key: ({ trigger }) => trigger.query["shop"], window_ms: 5_000, max_count: 10 },
@@ -211,12 +212,13 @@ describe("Builder of workflows", () => {
       deduplicate: { key: "body.id", window_ms: 60_000 },
       concurrency: { limit: 1, key: 'body.customer["e mail"]' },
       rate_limit: { count: 60, period: "minute" },
+      priority: { key: "body.total", default: 1 },
       debounce: { key: "headers.x-order", wait_ms: 5_000 },
       on_failure: { workflow_id: "wfl_1" },
       batch: { key: "query.shop", window_ms: 5_000, max_count: 10 },
       answer: null
     })
-    for (const { key } of [built.triggers!.concurrency!, built.triggers!.debounce!]) {
+    for (const { key } of [built.triggers!.concurrency!, built.triggers!.priority!, built.triggers!.debounce!]) {
       expect(Result.isSuccess(compileOrdering(key!))).toBe(true)
     }
     // @ts-expect-error -- an order has no such member

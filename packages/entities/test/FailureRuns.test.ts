@@ -2,6 +2,7 @@ import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { loopHeader } from "@tidegate/model/HeaderRules"
+import type { WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
 import { Workflows } from "@tidegate/storage/workflows/Workflows"
 import { team } from "../../storage/test/controlPlane.ts"
 import { makeWorkflowStep } from "../src/Workflow/effects/WorkflowEffect.ts"
@@ -11,18 +12,14 @@ import { create, ended, executors, from, giveArrivals, receive, runOf, trim, wak
 
 type Made = Effect.Success<ReturnType<typeof create>>
 
-const one = (input: string, on_failure: string | null = null) =>
-  create(
-    [trim("only", input)],
-    [from(null, "only")],
-    team,
-    on_failure === null ? null : { on_failure: { workflow_id: on_failure } }
-  )
+const one = (input: string, triggers: Partial<WorkflowTriggers> | null = null) =>
+  create([trim("only", input)], [from(null, "only")], team, triggers)
 
 /** A run of it succeeds. */
 const alarm = one("{{trigger.body.error.code}}")
 /** A run of it fails, unless its request has a name. */
-const failing = (on_failure: string | null) => one("{{trigger.body.name}}", on_failure)
+const failing = (on_failure: string | null) =>
+  one("{{trigger.body.name}}", on_failure === null ? null : { on_failure: { workflow_id: on_failure } })
 
 /** The run has failed, and its workflow has what has arrived. */
 const fails = Effect.fnUntraced(function* (workflow: Made, body: object = {}) {
@@ -138,7 +135,7 @@ layer(world, { excludeTestServices: true })("On-failure workflow", (it) => {
     Effect.gen(function* () {
       executors.set("workflow", yield* makeWorkflowStep)
       const last = yield* alarm
-      const called = yield* one("{{trigger.body.none}}", last.id)
+      const called = yield* one("{{trigger.body.none}}", { on_failure: { workflow_id: last.id } })
       const caller = yield* create(
         [{ id: "call", kind: "workflow", resource_id: called.id, config: {}, invocation_inputs: { input: {} } }],
         [from(null, "call")],
@@ -225,14 +222,18 @@ layer(world, { excludeTestServices: true })("On-failure workflow", (it) => {
       })
   )
 
-  it.effect("The workflow of the team is told of runs whose workflow names none, except its own", () =>
+  it.effect("The workflow of the team is told of runs whose workflow has no setting, except its own", () =>
     Effect.gen(function* () {
       const [own, sql] = [yield* alarm, yield* SqlClient.SqlClient]
       const common = yield* failing(null)
       yield* Effect.gen(function* () {
         yield* sql`update teams set on_failure_workflow_id = ${common.id} where id = ${team}`
         const [first, second] = [yield* failing(own.id), yield* failing(null)]
+        const without = yield* one("{{trigger.body.name}}", { on_failure: { workflow_id: null } })
         yield* fails(first)
+        // It says that none is told.
+        const untold = yield* fails(without)
+        expect(yield* toldBy(untold)).toBeNull()
         const run = yield* fails(second)
         expect(yield* runsOf(own)).toHaveLength(1)
         expect(yield* runsOf(common)).toMatchObject([{ body: { run: { id: run } } }])

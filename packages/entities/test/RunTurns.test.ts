@@ -6,6 +6,7 @@ import { derivedId, prefixes } from "@tidegate/model/Ids"
 import type { WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
 import { maxWaitingRuns } from "@tidegate/storage/workflows/RunTurns"
 import { Workflows } from "@tidegate/storage/workflows/Workflows"
+import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import type { Outcome } from "@tidegate/workflows/StepKind"
 import { createDestination, team } from "../../storage/test/controlPlane.ts"
 import { makeRunTurns } from "../src/Workflow/RunTurns.ts"
@@ -155,6 +156,80 @@ layer(world, { excludeTestServices: true })("Turns of a workflow's runs", (it) =
       })
   )
 
+  it.effect("Of the runs that wait, those of the highest priority begin first, and of these the first that came", () =>
+    Effect.gen(function* () {
+      const workflow = yield* calling({
+        concurrency: { limit: 1, key: null },
+        priority: { key: "body.urgent", default: 1 }
+      })
+      // Numbers and their texts count, and those beyond the range as its end. All other values count as the default.
+      const urgent = [0, 5, "5", -3, undefined, 100, 10_000, "soon", 2.5, 1, null]
+      const begun = yield* calls(urgent.length + 1)
+      const runs = yield* arrive(
+        workflow,
+        urgent.map((value) => ({ urgent: value }))
+      )
+      const order: Array<number> = []
+      const waking = yield* Effect.forkChild(wake(workflow.id))
+      const [first] = yield* next(begun, runs)
+      // It comes last, and waits for the shortest time.
+      const late = yield* arrive(workflow, [{ urgent: 6 }])
+      yield* Effect.repeat(Effect.andThen(wake(workflow.id), turnsOf(workflow.id)), {
+        until: ({ length }) => length === urgent.length + 1,
+        schedule: Schedule.spaced("5 millis")
+      })
+      const all = [...runs, ...late]
+      for (let call = first!; ; [call] = (yield* next(begun, all)) as [typeof call]) {
+        order.push(call.run)
+        yield* call.end
+        if (order.length === all.length) break
+      }
+      yield* Fiber.join(waking)
+      expect(order).toEqual([5, 6, 11, 1, 2, 4, 7, 8, 9, 10, 0, 3])
+      yield* ended(workflow.id, all)
+      yield* allGivenBack(workflow.id)
+    })
+  )
+
+  it.effect("Of each key the run of the highest priority begins first, by a rate limit that of all keys", () =>
+    Effect.gen(function* () {
+      const workflow = yield* calling({
+        concurrency: { limit: 1, key: "body.customer" },
+        priority: { key: "headers.x-none", default: 7 }
+      })
+      const turns = makeRunTurns(workflow.id, { changed: () => {}, waits: () => {} })
+      const bodies = [
+        ["a", 1],
+        ["b", 1],
+        ["a", 2],
+        ["b", 3],
+        ["b", 2]
+      ].map(([customer, urgent]) => ({ customer, urgent }))
+      const runs = yield* arrive(workflow, bodies)
+      const sql = yield* SqlClient.SqlClient
+      const due = yield* sql<DueRun>`
+        select r.id, r.team_id, r.status, r.created_at, q.path, q.query, q.headers, q.body from workflow_runs r
+          join requests q on q.id = r.request_id where r.workflow_id = ${workflow.id}`
+      const admitted = Effect.fnUntraced(function* (triggers: Partial<WorkflowTriggers>) {
+        yield* sql`delete from workflow_turns where workflow_id = ${workflow.id}`
+        yield* sql`update workflows set triggers = triggers || ${JSON.stringify(triggers)}::jsonb where id = ${workflow.id}`
+        yield* turns.apply(team, { ...workflow.triggers!, ...triggers })
+        const { begin } = yield* turns.admit(due)
+        return begin.map(({ id }) => runs.indexOf(id)).toSorted((a, b) => a - b)
+      })
+      expect(yield* admitted({})).toEqual([0, 1])
+      expect(yield* admitted({ priority: { key: "body.urgent", default: 0 } })).toEqual([2, 3])
+      const rate_limit = { count: 1, period: "day" } as const
+      const isStored = Effect.repeat(Effect.andThen(turns.give, turnsOf(workflow.id)), {
+        until: (rows) => rows.some(({ taken }) => taken),
+        schedule: Schedule.spaced("5 millis")
+      })
+      yield* admitted({ rate_limit, priority: { key: "body.urgent", default: 0 } })
+      const rows = yield* isStored
+      expect(rows.flatMap(({ run_id, taken }) => (taken ? [runs.indexOf(run_id)] : []))).toEqual([3])
+    })
+  )
+
   it.effect("A turn that a dead process has not given on is found by the run that is looked at soon", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
@@ -176,9 +251,12 @@ layer(world, { excludeTestServices: true })("Turns of a workflow's runs", (it) =
 
   it.effect("Random deaths of the process lose no run, begin none twice, and never exceed the limit", () =>
     Effect.gen(function* () {
-      const workflow = yield* calling({ concurrency: { limit: 2, key: "body.key" } })
+      const workflow = yield* calling({
+        concurrency: { limit: 2, key: "body.key" },
+        priority: { key: "body.urgent", default: 0 }
+      })
       coming.splice(0)
-      const bodies = Array.from({ length: 24 }, (_, i) => ({ key: i % 3 }))
+      const bodies = Array.from({ length: 24 }, (_, i) => ({ key: i % 3, urgent: i % 5 }))
       const runs = yield* arrive(workflow, bodies)
       const keys = runs.map((run) => derivedId(prefixes.workflowStep, run, "send/"))
       const atOnce = [0, 0, 0]

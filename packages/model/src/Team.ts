@@ -17,7 +17,7 @@ export const Team = Schema.Struct({
   members: Schema.Int.annotate({ description: "Number of members" }),
   retention: TeamRetention,
   on_failure_workflow_id: Schema.NullOr(Schema.String).annotate({
-    description: "The workflow of which a run begins when a run of a workflow fails that names none itself"
+    description: "The workflow of which a run begins when a run of a workflow fails that has no `triggers.on_failure`"
   }),
   created_at: Timestamp
 }).annotate({ identifier: "Team" })

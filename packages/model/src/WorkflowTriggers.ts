@@ -45,6 +45,16 @@ export const WorkflowRateLimit = Schema.Struct({
 }).annotate({ identifier: "WorkflowRateLimit" })
 export type WorkflowRateLimit = typeof WorkflowRateLimit.Type
 
+/**
+ * Of the runs that wait, those with the highest number at `key` begin first. `default`: the priority of a run whose value there is not a whole
+ * number.
+ */
+export const WorkflowPriority = Schema.Struct({
+  key: Schema.String,
+  default: Schema.Int
+}).annotate({ identifier: "WorkflowPriority" })
+export type WorkflowPriority = typeof WorkflowPriority.Type
+
 /** Of runs with the same value at `key` that come soon after each other, the last one is carried out. */
 export const WorkflowDebounce = Schema.Struct({
   key: Schema.NullOr(Schema.String),
@@ -61,9 +71,9 @@ export const WorkflowBatch = Schema.Struct({
 }).annotate({ identifier: "WorkflowBatch" })
 export type WorkflowBatch = typeof WorkflowBatch.Type
 
-/** The workflow of the team of which a run begins when a run fails. */
+/** The workflow of the team of which a run begins when a run fails. Null: none, whatever the team says. */
 export const WorkflowOnFailure = Schema.Struct({
-  workflow_id: Schema.String
+  workflow_id: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "WorkflowOnFailure" })
 export type WorkflowOnFailure = typeof WorkflowOnFailure.Type
 
@@ -73,6 +83,7 @@ export const WorkflowTriggers = Schema.Struct({
   deduplicate: Schema.NullOr(WorkflowDeduplicate),
   concurrency: Schema.NullOr(WorkflowConcurrency),
   rate_limit: Schema.NullOr(WorkflowRateLimit),
+  priority: Schema.NullOr(WorkflowPriority),
   debounce: Schema.NullOr(WorkflowDebounce),
   batch: Schema.NullOr(WorkflowBatch),
   on_failure: Schema.NullOr(WorkflowOnFailure)
@@ -83,6 +94,7 @@ export type WorkflowTriggers = typeof WorkflowTriggers.Type
 const later: Partial<WorkflowTriggers> = {
   concurrency: null,
   rate_limit: null,
+  priority: null,
   debounce: null,
   batch: null,
   on_failure: null

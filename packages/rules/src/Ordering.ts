@@ -22,8 +22,15 @@ const longestKey = 1_024
 /** Characters of the hash that are used: 66 bits. */
 const kept = 11
 
+/** Finds one value of a request; undefined if the request has none there. */
+export interface RequestValue {
+  readonly of: (request: FilterInput) => unknown
+  /** Whether the body has to be parsed. */
+  readonly looksAtBody: boolean
+}
+
 /** Compiles a path to one value in body, headers or query. */
-export const compileOrdering = (path: string): Result.Result<OrderingKey, Complaint> => {
+export const compileRequestValue = (path: string): Result.Result<RequestValue, Complaint> => {
   const [root, ...rest] = parsePath(path) ?? []
   if (root?.kind !== "key" || rest.length === 0) {
     return complain("key", "must be a path into body, headers or query, like body.customer.id")
@@ -33,19 +40,26 @@ export const compileOrdering = (path: string): Result.Result<OrderingKey, Compla
   }
   switch (root.key) {
     case "body":
-      return Result.succeed({ of: (request) => keyOf(valueAt(request.body(), rest)), looksAtBody: true })
+      return Result.succeed({ of: (request) => valueAt(request.body(), rest), looksAtBody: true })
     case "headers": {
       const [name, ...below] = rest
       const path: ReadonlyArray<PathSegment> =
         name?.kind === "key" ? [{ kind: "key", key: name.key.toLowerCase() }, ...below] : rest
-      return Result.succeed({ of: (request) => keyOf(valueAt(request.headers, path)), looksAtBody: false })
+      return Result.succeed({ of: (request) => valueAt(request.headers, path), looksAtBody: false })
     }
     case "query":
-      return Result.succeed({ of: (request) => keyOf(valueAt(request.query, rest)), looksAtBody: false })
+      return Result.succeed({ of: (request) => valueAt(request.query, rest), looksAtBody: false })
     default:
       return complain("key", "must begin with body, headers or query")
   }
 }
+
+/** Compiles such a path to the ordering key of what is there. */
+export const compileOrdering = (path: string): Result.Result<OrderingKey, Complaint> =>
+  Result.map(compileRequestValue(path), ({ looksAtBody, of }) => ({
+    of: (request) => keyOf(of(request)),
+    looksAtBody
+  }))
 
 const valueAt = (value: unknown, path: ReadonlyArray<PathSegment>): unknown => {
   let found = value

@@ -61,6 +61,7 @@ import workflowAccounts from "./migrations/0058_workflow_accounts.ts"
 import workflowTemplates from "./migrations/0059_workflow_templates.ts"
 import workflowBatches from "./migrations/0060_workflow_batches.ts"
 import dataDeletions from "./migrations/0061_data_deletions.ts"
+import runPriorities from "./migrations/0062_run_priorities.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -125,7 +126,8 @@ const record = {
   "0058_workflow_accounts": workflowAccounts,
   "0059_workflow_templates": workflowTemplates,
   "0060_workflow_batches": workflowBatches,
-  "0061_data_deletions": dataDeletions
+  "0061_data_deletions": dataDeletions,
+  "0062_run_priorities": runPriorities
 }
 const migrations = Migrator.fromRecord(record)
 

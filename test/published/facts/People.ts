@@ -62,7 +62,7 @@ const teamTests = tests("packages/api/test/Teams.test.ts")
 const storedMembers = tests("packages/storage/test/Members.test.ts")
 const toldAndChanged = teamTests("Team shows its name and retention and can change them within the operator's limits")
 const onFailure = tests("packages/api/test/OnFailureWorkflow.test.ts")(
-  "A team names a workflow of its own for runs whose workflow names none"
+  "A team names a workflow of its own for runs whose workflow has no setting, or does not refuse it"
 )
 const founded = teamTests("Team is listed to its members and created by site admins")
 const added = teamTests("Team adds members by email address, who get access when they sign in")

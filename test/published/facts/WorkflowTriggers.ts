@@ -29,13 +29,14 @@ export const workflowTriggers: Section = {
     "WorkflowTriggers WorkflowTriggersWrite": [
       of("schedule schedule[].* answer", written),
       of("deduplicate", repeated),
-      of("concurrency rate_limit debounce batch", limited),
+      of("concurrency rate_limit priority debounce batch", limited),
       of("on_failure", named)
     ],
     WorkflowSchedule: [of("cron timezone missed", written)],
     "WorkflowDeduplicate WorkflowDeduplicateWrite": [of("key window_ms", repeated)],
     "WorkflowConcurrency WorkflowConcurrencyWrite": [of("limit key", limited)],
     "WorkflowRateLimit WorkflowRateLimitWrite": [of("count period", limited)],
+    "WorkflowPriority WorkflowPriorityWrite": [of("key default", limited)],
     "WorkflowDebounce WorkflowDebounceWrite": [of("key wait_ms max_wait_ms", limited)],
     "WorkflowBatch WorkflowBatchWrite": [of("key max_count window_ms", limited)],
     "WorkflowOnFailure WorkflowOnFailureWrite": [of("workflow_id", named)],
@@ -54,6 +55,14 @@ export const workflowTriggers: Section = {
     row(
       "runs of one key begin one after the other",
       turns("Runs of one key begin one after the other in the order of arrival, and those of other keys beside them")
+    ),
+    row(
+      "of the runs that wait, those of the highest priority begin first",
+      turns("Of the runs that wait, those of the highest priority begin first, and of these the first that came")
+    ),
+    row(
+      "a workflow has no on-failure workflow although its team has one",
+      onFailure("A team names a workflow of its own for runs whose workflow has no setting, or does not refuse it")
     ),
     row(
       "a death of the process loses no run that waits",

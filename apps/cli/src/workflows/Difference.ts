@@ -97,7 +97,10 @@ const triggerDefaults = {
   deduplicate: null,
   concurrency: null,
   rate_limit: null,
-  debounce: null
+  priority: null,
+  debounce: null,
+  batch: null,
+  on_failure: null
 }
 
 const areSameTriggers = (stored: unknown, written: unknown): boolean =>

@@ -4,10 +4,10 @@ import { Pacer } from "@tidegate/coordination/limits/Pacer"
 import type { WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
 import type { Database } from "@tidegate/storage/Database"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
-import { giveTurns, isLimited, maxWaitingRuns, type TurnSettings } from "@tidegate/storage/workflows/RunTurns"
+import { giveTurns, isLimited, maxWaitingRuns } from "@tidegate/storage/workflows/RunTurns"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { makeRatePermits, type StepPermits } from "../limits/RatePermits.ts"
-import { keysOf } from "./KeysOf.ts"
+import { linesOf } from "./KeysOf.ts"
 
 /** How soon (ms) to ask again when permits are being stored. Usually their storing wakes the workflow before. */
 const permitsAfter = 1_000
@@ -39,7 +39,7 @@ export const makeRunTurns = (
   workflowId: string,
   { changed, waits }: { readonly changed: () => void; readonly waits: (at: number) => void }
 ) => {
-  let settings: TurnSettings | null = null
+  let settings: Pick<WorkflowTriggers, "concurrency" | "rate_limit" | "priority"> | null = null
   let written = ""
   let pacing: Pacing | null = null
   /** Runs that have left this process since the last look. */
@@ -54,8 +54,8 @@ export const makeRunTurns = (
     triggers: WorkflowTriggers | null
   ): Effect.fn.Return<void, SqlError.SqlError, Database> {
     const next = triggers !== null && isLimited(triggers) ? triggers : null
-    const { concurrency = null, rate_limit = null } = next ?? {}
-    const text = JSON.stringify([concurrency, rate_limit])
+    const { concurrency = null, priority = null, rate_limit = null } = next ?? {}
+    const text = JSON.stringify([concurrency, rate_limit, priority])
     if (text === written) return
     if (pacing !== null) yield* pacing.permits.close
     pacing = null
@@ -74,7 +74,7 @@ export const makeRunTurns = (
       pacing = { pacer, permits }
     }
     written = text
-    settings = next === null ? null : { concurrency, rate_limit }
+    settings = next === null ? null : { concurrency, rate_limit, priority }
     left.clear()
     isDueAll = settings !== null
     isDue = false
@@ -99,8 +99,7 @@ export const makeRunTurns = (
 
   const give = Effect.fnUntraced(function* (asking: ReadonlyArray<DueRun>) {
     const now = yield* Clock.currentTimeMillis
-    const path = settings?.concurrency?.key ?? null
-    const keys = path === null || asking.length === 0 ? new Map<string, string>() : yield* keysOf(asking, path)
+    const lineOf = yield* linesOf(asking, settings ?? { concurrency: null, priority: null })
     // Cleared before the transaction reads: what is noted while it reads must not be forgotten after it.
     const gone = [...left]
     const all = isDueAll
@@ -109,7 +108,7 @@ export const makeRunTurns = (
     isDueAll = false
     const given = yield* giveTurns({
       workflowId,
-      asking: asking.map(({ created_at, id, team_id }) => ({ id, team_id, created_at, key: keys.get(id) ?? "" })),
+      asking: asking.map(({ created_at, id, team_id }) => ({ id, team_id, created_at, ...lineOf(id) })),
       left: gone,
       all,
       now,

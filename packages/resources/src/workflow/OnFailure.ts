@@ -7,11 +7,14 @@ import { Id } from "../Members.ts"
 
 export const OnFailureWrite = Schema.NullOr(
   Schema.Struct({
-    workflow_id: Id.annotate({ description: "Another workflow of the team" })
+    workflow_id: Schema.NullOr(Id).annotate({
+      message: "must be an id or null",
+      description: "Another workflow of the team. Null: none, even if the team has one"
+    })
   }).annotate({ identifier: "WorkflowOnFailureWrite" })
 ).annotate({
   message: "must be an object with a workflow_id, or null",
-  description: "A run of that workflow begins when a run of this one fails. Null: that of the team, if it has one"
+  description: "A run of that workflow begins when a run of this one fails. Null: one of the team's, if it has one"
 })
 
 /** Why a workflow cannot become the one that runs on failure. `status`: its status; null: the team has no such workflow. */

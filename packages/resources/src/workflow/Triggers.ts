@@ -1,6 +1,7 @@
 import { Result, Schema } from "effect"
 import { MissedRule, type WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
 import { compileSchedule, longestCron } from "@tidegate/workflows/triggers/Schedule"
+import { usualPriority } from "@tidegate/workflows/triggers/Priority"
 import { didYouMean } from "@tidegate/model/NearestName"
 import type { FieldErrors } from "../Input.ts"
 import { OneOf, optional, text } from "../Members.ts"
@@ -11,6 +12,7 @@ import {
   DebounceWrite,
   KeyPath,
   maxWaitOf,
+  PriorityWrite,
   RateLimitWrite,
   usualBatch
 } from "./TurnSettings.ts"
@@ -106,6 +108,7 @@ export const TriggersWrite = Schema.NullOr(
     deduplicate: optional(Deduplicate),
     concurrency: optional(ConcurrencyWrite),
     rate_limit: optional(RateLimitWrite),
+    priority: optional(PriorityWrite),
     debounce: optional(DebounceWrite),
     batch: optional(BatchWrite),
     on_failure: optional(OnFailureWrite)
@@ -135,6 +138,10 @@ export const triggersOf = (written: typeof TriggersWrite.Type): WorkflowTriggers
             ? null
             : { limit: written.concurrency.limit, key: written.concurrency.key ?? null },
         rate_limit: written.rate_limit ?? null,
+        priority:
+          written.priority == null
+            ? null
+            : { key: written.priority.key, default: written.priority.default ?? usualPriority },
         debounce:
           written.debounce == null
             ? null
@@ -171,6 +178,10 @@ export const triggerFaults = ({
         message: "cannot be used with debounce: one carries out all requests, the other the last"
       }
     ]
+  }
+  if (triggers?.priority != null && triggers.concurrency === null && triggers.rate_limit === null) {
+    const message = "has no effect without concurrency or rate_limit: no run waits for its turn"
+    return [{ path: "triggers.priority", message }]
   }
   const answer = triggers?.answer ?? null
   if (answer === null) return []

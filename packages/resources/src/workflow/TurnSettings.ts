@@ -3,6 +3,7 @@ import { maxPathLength } from "@tidegate/json/JsonPath"
 import { RatePeriod, ratePeriodMs } from "@tidegate/model/Destination"
 import { compileOrdering } from "@tidegate/rules/Ordering"
 import { largestBatch } from "@tidegate/workflows/triggers/Batch"
+import { mostPriority, usualPriority } from "@tidegate/workflows/triggers/Priority"
 import { OneOf, optional, text } from "../Members.ts"
 
 /** Settings of a workflow that let its runs wait before they begin, as they are written. */
@@ -66,6 +67,25 @@ export const RateLimitWrite = Schema.NullOr(
   message: "must be an object with a count and a period, or null",
   description:
     "How many runs begin in a second, minute, hour or day. The others wait, and begin in the order of their arrival. Null: there is no such limit"
+})
+
+const priorityMessage = `must be a whole number from -${mostPriority} to ${mostPriority}`
+
+export const PriorityWrite = Schema.NullOr(
+  Schema.Struct({
+    key: KeyPath,
+    default: optional(
+      Schema.Number.annotate({
+        description: `The priority of a run whose value at \`key\` is not a whole number. Default: ${usualPriority}`
+      }).check(
+        Schema.isInt({ message: priorityMessage }).abort(),
+        Schema.isBetween({ minimum: -mostPriority, maximum: mostPriority }, { message: priorityMessage })
+      )
+    )
+  }).annotate({ identifier: "WorkflowPriorityWrite" })
+).annotate({
+  message: "must be an object with a key, or null",
+  description: `Of the runs that wait because of \`concurrency\` or \`rate_limit\`, those with the highest number at \`key\` (-${mostPriority} to ${mostPriority}) begin first. Null: they begin in the order of their arrival`
 })
 
 const [shortestWait, longestWait, longestOfAll] = [1_000, 3_600_000, 86_400_000]

@@ -3,9 +3,13 @@
  * (`workflows/FailureRuns.ts`). Only batches in which a run has failed write this.
  */
 
-/** The on-failure workflow of a workflow and its team. A workflow is not its own. */
+/**
+ * The on-failure workflow of a workflow and its team. A workflow that has the setting has that one, or none if the setting says so. A workflow
+ * is not its own.
+ */
 export const onFailureOf = (workflow: string, team: string): string =>
-  `nullif(coalesce(${workflow}.triggers #>> '{on_failure,workflow_id}', ${team}.on_failure_workflow_id), ${workflow}.id)`
+  `nullif(case when jsonb_typeof(${workflow}.triggers -> 'on_failure') = 'object'
+    then ${workflow}.triggers #>> '{on_failure,workflow_id}' else ${team}.on_failure_workflow_id end, ${workflow}.id)`
 
 /** A part of the statement of runs: the failed ones among `ids`, except those that have begun because another run failed. */
 export const tellFailures = (ids: string): string =>

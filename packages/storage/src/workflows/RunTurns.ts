@@ -21,7 +21,7 @@ const lookAfter = 30_000
 const atOnce = 200
 
 /** The settings by which runs wait. */
-export type TurnSettings = Pick<WorkflowTriggers, "concurrency" | "rate_limit">
+type TurnSettings = Pick<WorkflowTriggers, "concurrency" | "rate_limit">
 
 export const isLimited = ({ concurrency, rate_limit }: TurnSettings): boolean =>
   (concurrency ?? rate_limit ?? null) !== null
@@ -31,6 +31,8 @@ export interface AskingRun {
   readonly id: string
   readonly team_id: string
   readonly key: string
+  /** Higher ones begin first. */
+  readonly priority: number
   readonly created_at: Date
 }
 
@@ -63,7 +65,7 @@ interface Given {
 const lock = (sql: SqlClient.SqlClient, workflowId: string) =>
   sql`select pg_advisory_xact_lock(hashtextextended(${`workflow_turns/${workflowId}`}, 0))`
 
-/** The oldest waiting runs that the concurrency has room for. */
+/** The next waiting runs that the concurrency has room for: those of the highest priority, and of these the oldest. */
 const candidates = (
   sql: SqlClient.SqlClient,
   workflowId: string,
@@ -78,26 +80,26 @@ const candidates = (
             select from workflow_turns t where t.workflow_id = ${workflowId} and t.key = k.key and t.taken limit ${limit}) t)))`
     return sql<{ run_id: string }>`
       select w.run_id from unnest(${Columns.text(keys)}) as k (key) cross join lateral (
-        select run_id, created_at from workflow_turns w where w.workflow_id = ${workflowId} and w.key = k.key and not w.taken
-        order by w.created_at, w.run_id limit ${room}
+        select run_id, priority, created_at from workflow_turns w where w.workflow_id = ${workflowId} and w.key = k.key and not w.taken
+        order by w.priority desc, w.created_at, w.run_id limit ${room}
       ) w
-      order by w.created_at, w.run_id limit ${atOnce}`
+      order by w.priority desc, w.created_at, w.run_id limit ${atOnce}`
   }
   return sql<{ run_id: string }>`
     select run_id from (
-      select w.run_id, w.created_at,
-        row_number() over (partition by w.key order by w.created_at, w.run_id) + coalesce(t.taken, 0) as place
+      select w.run_id, w.priority, w.created_at,
+        row_number() over (partition by w.key order by w.priority desc, w.created_at, w.run_id) + coalesce(t.taken, 0) as place
       from workflow_turns w left join (
         select key, count(*) as taken from workflow_turns where workflow_id = ${workflowId} and taken group by key
       ) t on t.key = w.key
       where w.workflow_id = ${workflowId} and not w.taken
     ) w
     where ${limit}::int4 is null or place <= ${limit}::int4
-    order by created_at, run_id limit ${atOnce}`
+    order by priority desc, created_at, run_id limit ${atOnce}`
 }
 
 /**
- * Takes the turns of ended runs back, and gives them to those that have waited longest. Runs that asked and have no turn wait. Null:
+ * Takes the turns of ended runs back, and gives them to the next ones. Runs that asked and have no turn wait. Null:
  * the workflow has no limits any more, and nothing was written.
  */
 const give = Effect.fnUntraced(function* ({
@@ -126,11 +128,12 @@ const give = Effect.fnUntraced(function* ({
     asking.length === 0
       ? []
       : yield* sql<{ run_id: string }>`
-          insert into workflow_turns (run_id, team_id, workflow_id, key, created_at)
-          select r.run_id, r.team_id, ${workflowId}, r.key, r.created_at
+          insert into workflow_turns (run_id, team_id, workflow_id, key, priority, created_at)
+          select r.run_id, r.team_id, ${workflowId}, r.key, r.priority, r.created_at
           from unnest(${Columns.text(asks)}, ${Columns.text(asking.map(({ team_id }) => team_id))},
-            ${Columns.text(asking.map(({ key }) => key))},
-            ${Columns.timestamptz(asking.map(({ created_at }) => created_at.getTime()))}) as r (run_id, team_id, key, created_at)
+            ${Columns.text(asking.map(({ key }) => key))}, ${Columns.int4(asking.map(({ priority }) => priority))},
+            ${Columns.timestamptz(asking.map(({ created_at }) => created_at.getTime()))})
+            as r (run_id, team_id, key, priority, created_at)
           where exists (select from workflow_queue q where q.run_id = r.run_id)
           on conflict (run_id) do nothing returning run_id`
   // A run that waited already has come to look after the others. By a rate limit any key may be next.
@@ -166,7 +169,7 @@ const give = Effect.fnUntraced(function* ({
     with head as (
       select q.run_id, least(q.due_at, ${look}::timestamptz) as due_at from (
         select run_id from workflow_turns where workflow_id = ${workflowId} and not taken
-        order by workflow_id, key, created_at, run_id limit 1
+        order by workflow_id, key, priority desc, created_at, run_id limit 1
       ) w join workflow_queue q on q.run_id = w.run_id
     ), moved as (
       update workflow_queue set due_at = ${look}::timestamptz

@@ -16,7 +16,7 @@ import {
 import { advanceDataDeletion, DataDeletionPace, openDataDeletions } from "../src/deletion/DataRemoval.ts"
 import { noPlaces, placesOf, readPlaces } from "../src/deletion/Places.ts"
 import { beginDataRemoval, cancelSelectedEvents, selectedRuns } from "../src/deletion/Stopping.ts"
-import { type Table, type TableName, tables } from "../src/Tables.ts"
+import { type Table, tables } from "../src/Tables.ts"
 import { mine, old, other, world } from "./everyTable.ts"
 import { idOf, resourcesOf } from "./OldDays.ts"
 import { codeOf } from "./twoTeams.ts"

@@ -21,7 +21,8 @@ const idOf = (index: number): string => `chain_${index + 1}`
  */
 export const chainOf = (steps: ReadonlyArray<Schema.Json>): ReadonlyArray<Schema.JsonObject> => {
   const undoing = new Set(steps.map((step) => member(member(step, "config"), "compensate")))
-  const ids = steps.map((step) => member(step, "id")).filter((id) => typeof id === "string" && !undoing.has(id))
+  const all = steps.map((step) => member(step, "id")).filter((id) => typeof id === "string")
+  const ids = all.filter((id) => !undoing.has(id))
   return ids.map((target_step_id, index) => {
     const id = idOf(index)
     return index === 0

@@ -10,6 +10,7 @@ import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { Rows } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
+import { useIsVisible } from "../parts/Visible.ts"
 import { useSession } from "../session.ts"
 import { type Bin as Kept, forgetBin, keepBin, keptBins } from "./bins.ts"
 
@@ -111,6 +112,7 @@ const Live = ({ bin }: { readonly bin: Kept }) => {
   const { team } = useSession()
   const navigate = useNavigate()
   const queries = useQueryClient()
+  const isVisible = useIsVisible()
   const [isLive, setLive] = useState(false)
   /** Why the stream has ended for good. */
   const [end, setEnd] = useState<string | null>(null)
@@ -123,6 +125,7 @@ const Live = ({ bin }: { readonly bin: Kept }) => {
       })
   })
   useEffect(() => {
+    if (!isVisible) return undefined
     const ending = new AbortController()
     const queryKey = ["bin", bin.id]
     streamBin(bin, {
@@ -136,7 +139,7 @@ const Live = ({ bin }: { readonly bin: Kept }) => {
       }
     }).catch((error) => setEnd(messageOf(error)))
     return () => ending.abort()
-  }, [bin, queries])
+  }, [bin, isVisible, queries])
   return (
     <>
       <header>

@@ -120,6 +120,10 @@ export const Events = () => {
         columns={columns}
         to={({ id }) => `/events/${id}`}
         isLive={live === "1"}
+        countSince={async ({ created_at }) => {
+          const { total } = await client.get("/events/count", { params: { query: { ...query, from: created_at } } })
+          return total
+        }}
         read={(cursor) =>
           client.get("/events", { params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } } })
         }
@@ -173,6 +177,23 @@ const Attempts = ({ eventId }: { readonly eventId: string }) => {
 const textOfBody = (data: Event["data"]): string => {
   const body = data?.request.body
   return body === undefined || body === null ? "" : typeof body === "string" ? body : JSON.stringify(body)
+}
+
+/** The body as the destination got it. A large one is not in the answer, or only its beginning: then the page says where the whole is. */
+const SentBody = ({ of: { data, request_id } }: { readonly of: Event }) => {
+  const text = textOfBody(data)
+  const isPart = data?.request.is_large_payload === true
+  return (
+    <>
+      {isPart && text === "" ? null : <Text text={text} />}
+      {isPart ? (
+        <p className="muted">
+          The body is too large to be shown here as a whole. What arrived is on the page of the{" "}
+          <Link to={`/requests/${request_id}`}>request</Link>.
+        </p>
+      ) : null}
+    </>
+  )
 }
 
 export const Event = () => {
@@ -243,7 +264,7 @@ export const Event = () => {
       </div>
       <Panel title="Request to the destination">
         <Headers of={data.data?.request.headers ?? null} />
-        <Text text={textOfBody(data.data)} />
+        <SentBody of={data} />
       </Panel>
     </>
   )

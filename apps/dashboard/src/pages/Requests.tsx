@@ -84,6 +84,10 @@ export const Requests = () => {
         columns={columns}
         to={({ id }) => `/requests/${id}`}
         isLive={live === "1"}
+        countSince={async ({ ingested_at }) => {
+          const { total } = await client.get("/requests/count", { params: { query: { ...query, from: ingested_at } } })
+          return total
+        }}
         read={(cursor) =>
           client.get("/requests", {
             params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } }

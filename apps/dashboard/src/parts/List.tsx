@@ -1,15 +1,9 @@
-import { useInfiniteQuery } from "@tanstack/react-query"
-import { Link, useNavigate } from "@tanstack/react-router"
+import { useNavigate } from "@tanstack/react-router"
 import { useVirtualizer } from "@tanstack/react-virtual"
-import { type ReactNode, useEffect, useMemo, useRef, useState } from "react"
+import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from "react"
+import { folder } from "../gateway.ts"
+import { type Arrived, type Page, type Shown, usePages } from "./Pages.ts"
 import { Empty, Failure, Loading } from "./States.tsx"
-
-/** What every list of the API answers. */
-export interface Page<Model> {
-  readonly models: ReadonlyArray<Model>
-  readonly next_cursor: string | null
-  readonly has_more: boolean
-}
 
 export interface Column<Model> {
   readonly title: string
@@ -29,24 +23,50 @@ const leastOf = (widths: ReadonlyArray<string>): number =>
   widths.reduce((sum, width) => sum + gap + (width.endsWith("px") ? Number.parseInt(width) : leastWidth), gap)
 
 const rowHeight = 36
-/** Rows that are read before the reader has scrolled to them. */
-const ahead = 40
-/** A list that is live is read again this often (ms), and not while the page is in the background. */
-export const liveMs = 2_000
+const nothingShown: Shown = { first: 0, last: 0 }
+
+interface Drawn<Model> {
+  readonly columns: ReadonlyArray<Column<Model>>
+  readonly isSelected: boolean
+  readonly open: (to: string) => void
+  readonly row: Model
+  readonly start: number
+  readonly to: string
+}
 
 /**
- * Rows of the API, read page by page as the reader scrolls; only those that can be seen are drawn. Each row is a link, so that it
- * opens in a new tab as well. `j` and `k` move, Enter opens.
+ * A row is drawn again only if it has changed: the others stay as they are while the reader scrolls. It is a plain link, because many
+ * are made while the reader scrolls, and each link of the router follows all changes of the page's address.
  */
-export const List = <Model extends { readonly id: string }>({
-  columns,
-  empty,
-  isLive = false,
-  keys,
-  label,
-  read,
-  to
-}: {
+const DrawnRow = memo(<Model,>({ columns, isSelected, open, row, start, to }: Drawn<Model>) => (
+  <a
+    className="row"
+    href={folder.pathname.slice(0, -1) + to}
+    data-selected={isSelected}
+    style={{ transform: `translateY(${start}px)` }}
+    onClick={(event) => {
+      // Any other click is the browser's: a new tab or window, or a download.
+      if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+      event.preventDefault()
+      open(to)
+    }}
+  >
+    {columns.map(({ cell, title }) => (
+      <span key={title}>{cell(row)}</span>
+    ))}
+  </a>
+)) as <Model>(props: Drawn<Model>) => ReactNode
+
+/** What a live list does not show. */
+const LiveNote = ({ arrived, count }: { readonly arrived: Arrived | null; readonly count: number }) => (
+  <p className="muted">
+    {arrived === null
+      ? "Live: the rows in sight are read again every two seconds."
+      : `Live: ${arrived.total.toLocaleString()} have arrived in the last ${(arrived.ms / 1_000).toFixed(1)} s. The newest ${count} of them are shown.`}
+  </p>
+)
+
+interface Settings<Model> {
   readonly label: string
   /** Everything that the rows depend on. */
   readonly keys: ReadonlyArray<unknown>
@@ -54,84 +74,112 @@ export const List = <Model extends { readonly id: string }>({
   readonly columns: ReadonlyArray<Column<Model>>
   readonly to: (row: Model) => string
   readonly isLive?: boolean
+  /** How many rows there are since this one: shown if more arrive than a live list shows. */
+  readonly countSince?: (row: Model) => Promise<number>
   readonly empty: ReactNode
-}) => {
+}
+
+/**
+ * Rows of the API, read page by page as the reader scrolls; only those that can be seen are drawn. Each row is a link, so that it
+ * opens in a new tab as well. `j` and `k` move, Enter opens.
+ */
+export const List = <Model extends { readonly id: string }>(settings: Settings<Model>) => (
+  // Other rows are another list, which begins at its top.
+  <LoadedList key={JSON.stringify(settings.keys)} {...settings} />
+)
+
+const LoadedList = <Model extends { readonly id: string }>({
+  columns,
+  countSince,
+  empty,
+  isLive = false,
+  keys,
+  label,
+  read,
+  to
+}: Settings<Model>) => {
   const frame = useRef<HTMLDivElement>(null)
   const navigate = useNavigate()
+  const open = useCallback((to: string) => void navigate({ to }), [navigate])
   const [selected, setSelected] = useState(-1)
-  const query = useInfiniteQuery({
-    queryKey: ["list", ...keys],
-    queryFn: ({ pageParam }) => read(pageParam),
-    initialPageParam: null as string | null,
-    getNextPageParam: (last) => (last.has_more ? last.next_cursor : null),
-    refetchInterval: isLive ? liveMs : false
-  })
-  const rows = useMemo(() => query.data?.pages.flatMap(({ models }) => models) ?? [], [query.data])
+  const [shown, setShown] = useState(nothingShown)
+  const pages = usePages({ keys, read, isLive, shown, countSince })
+  const { count, rowAt } = pages
   const virtual = useVirtualizer({
-    count: rows.length,
+    count,
     getScrollElement: () => frame.current,
     estimateSize: () => rowHeight,
     overscan: 12
   })
-  const shown = virtual.getVirtualItems()
-  const lastShown = shown.at(-1)?.index ?? 0
-  const { fetchNextPage, hasNextPage, isFetching } = query
+  const drawn = virtual.getVirtualItems()
+  const first = drawn[0]?.index ?? 0
+  const last = drawn.at(-1)?.index ?? 0
+  useEffect(() => setShown({ first, last }), [first, last])
+  /** The rows that were drawn last: they stay until the page that they are on now is read. */
+  const before = useRef<ReadonlyMap<number, Model>>(new Map())
+  const rows = drawn.map(({ index, start }) => ({ index, start, row: rowAt(index) ?? before.current.get(index) }))
   useEffect(() => {
-    if (hasNextPage && !isFetching && lastShown >= rows.length - ahead) void fetchNextPage()
-  }, [fetchNextPage, hasNextPage, isFetching, lastShown, rows.length])
+    before.current = new Map(rows.flatMap(({ index, row }) => (row === undefined ? [] : [[index, row] as const])))
+  })
 
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (isTyping(event) || event.metaKey || event.ctrlKey || event.altKey) return
       if (event.key === "j" || event.key === "k") {
         event.preventDefault()
-        const next = Math.min(rows.length - 1, Math.max(0, selected + (event.key === "j" ? 1 : -1)))
+        const next = Math.min(count - 1, Math.max(0, selected + (event.key === "j" ? 1 : -1)))
         setSelected(next)
         virtual.scrollToIndex(next)
       }
-      const row = rows[selected]
+      const row = rowAt(selected)
       if (event.key === "Enter" && row !== undefined && document.activeElement === document.body) {
-        void navigate({ to: to(row) })
+        open(to(row))
       }
     }
     document.addEventListener("keydown", onKey)
     return () => document.removeEventListener("keydown", onKey)
-  }, [navigate, rows, selected, to, virtual])
+  }, [count, open, rowAt, selected, to, virtual])
 
-  if (query.isPending) return <Loading />
-  if (query.isError && rows.length === 0) return <Failure error={query.error} retry={query.refetch} />
-  if (rows.length === 0) return <Empty>{empty}</Empty>
+  if (pages.isPending) return <Loading />
+  if (count === 0) {
+    return pages.error === null ? <Empty>{empty}</Empty> : <Failure error={pages.error} retry={pages.retry} />
+  }
   const given = columns.map(({ width }) => width)
   const widths = {
     "--columns": given.map((width) => (width.endsWith("px") ? width : `minmax(${leastWidth}px, ${width})`)).join(" "),
     "--least": `${leastOf(given)}px`
   } as Record<string, string>
   return (
-    <div className="list" ref={frame} style={widths} role="region" aria-label={label} tabIndex={0}>
-      <div className="head">
-        {columns.map(({ title }) => (
-          <span key={title}>{title}</span>
-        ))}
+    <>
+      <div className="list" ref={frame} style={widths} role="region" aria-label={label} tabIndex={0}>
+        <div className="head">
+          {columns.map(({ title }) => (
+            <span key={title}>{title}</span>
+          ))}
+        </div>
+        <div className="rows" style={{ height: virtual.getTotalSize() }}>
+          {rows.map(({ index, row, start }) =>
+            row === undefined ? (
+              <div key={index} className="row muted" style={{ transform: `translateY(${start}px)` }}>
+                …
+              </div>
+            ) : (
+              <DrawnRow
+                key={row.id}
+                columns={columns}
+                isSelected={index === selected}
+                open={open}
+                row={row}
+                start={start}
+                to={to(row)}
+              />
+            )
+          )}
+        </div>
       </div>
-      <div className="rows" style={{ height: virtual.getTotalSize() }}>
-        {shown.map(({ index, start }) => {
-          const row = rows[index]!
-          return (
-            <Link
-              key={row.id}
-              className="row"
-              to={to(row)}
-              data-selected={index === selected}
-              style={{ transform: `translateY(${start}px)` }}
-            >
-              {columns.map(({ cell, title }) => (
-                <span key={title}>{cell(row)}</span>
-              ))}
-            </Link>
-          )
-        })}
-      </div>
-    </div>
+      {isLive ? <LiveNote arrived={pages.arrived} count={pages.newest} /> : null}
+      {pages.error === null ? null : <Failure error={pages.error} retry={pages.retry} />}
+    </>
   )
 }
 

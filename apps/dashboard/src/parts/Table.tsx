@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { useSession } from "../session.ts"
-import { liveMs, type Page } from "./List.tsx"
+import { liveMs, type Page } from "./Pages.ts"
 import { Failure, Loading } from "./States.tsx"
 
 /** What a panel reads, and what it shows of it: another panel does not wait for it, and does not fail with it. */

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react"
+import { useSyncExternalStore } from "react"
 
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" })
 const steps: ReadonlyArray<readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number]> = [
@@ -25,13 +25,28 @@ export const exact = (ms: number): string => {
   )
 }
 
+/** All times of a page are written again together, by one timer. */
+const shown = new Set<() => void>()
+let ticks = 0
+let timer: ReturnType<typeof setInterval> | undefined
+const follow = (draw: () => void): (() => void) => {
+  shown.add(draw)
+  timer ??= setInterval(() => {
+    ticks++
+    for (const draw of shown) draw()
+  }, 10_000)
+  return () => {
+    shown.delete(draw)
+    if (shown.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+}
+const ticksNow = () => ticks
+
 /** A time: how long ago in the list, the exact one when it is pointed at. */
 export const Time = ({ at, precise = false }: { readonly at: string | null; readonly precise?: boolean }) => {
-  const [, tick] = useState(0)
-  useEffect(() => {
-    const timer = setInterval(() => tick((count) => count + 1), 10_000)
-    return () => clearInterval(timer)
-  }, [])
+  useSyncExternalStore(follow, ticksNow)
   if (at === null) return <span className="muted">–</span>
   const ms = Date.parse(at)
   return (

@@ -1,0 +1,137 @@
+import { useQueries, useQueryClient } from "@tanstack/react-query"
+import { useEffect, useState } from "react"
+
+/** What every list of the API answers. */
+export interface Page<Model> {
+  readonly models: ReadonlyArray<Model>
+  readonly next_cursor: string | null
+  readonly has_more: boolean
+}
+
+/** A list that is live is read again this often (ms), and not while the page is in the background. */
+export const liveMs = 2_000
+
+/** A page whose rows are out of sight is forgotten after this time (ms), and read again when the reader comes back to it. */
+const forgottenMs = 5_000
+
+/** The range of rows that are drawn. */
+export interface Shown {
+  readonly first: number
+  readonly last: number
+}
+
+/** Rows that are read before they are seen: more when the reader scrolls, because one page is read after the other. */
+const aheadOf = (isLive: boolean, { first }: Shown): number => (isLive || first === 0 ? 40 : 200)
+
+/** Where a page begins, and how it is read. */
+interface Place {
+  readonly first: number
+  readonly cursor: string | null
+  /** The last row of the page before. */
+  readonly after: string | null
+}
+
+/** How many rows have arrived between two readings of a live list, if the newest page does not reach back to the reading before. */
+export interface Arrived {
+  readonly total: number
+  readonly ms: number
+}
+
+/** The newest page is compared with the one before. */
+interface Read<Model> extends Page<Model> {
+  readonly at: number
+  readonly arrived: Arrived | null
+}
+
+const top: Place = { first: 0, cursor: null, after: null }
+
+/**
+ * The pages of a list, of which only those near `shown` are in memory: for the others there is the cursor by which they are read again.
+ * Of a list that is live, only the pages in sight are read again.
+ */
+export const usePages = <Model extends { readonly id: string }>({
+  countSince,
+  isLive,
+  keys,
+  read,
+  shown
+}: {
+  readonly keys: ReadonlyArray<unknown>
+  readonly read: (cursor: string | null) => Promise<Page<Model>>
+  readonly countSince: ((row: Model) => Promise<number>) | undefined
+  readonly isLive: boolean
+  readonly shown: Shown
+}) => {
+  const cache = useQueryClient()
+  const [places, setPlaces] = useState<ReadonlyArray<Place>>([top])
+  const keyOf = ({ cursor }: Place) => ["list", ...keys, cursor]
+
+  const readPlace = async (place: Place): Promise<Read<Model>> => {
+    const before = cache.getQueryData<Read<Model>>(keyOf(place))
+    const page = await read(place.cursor)
+    const at = Date.now()
+    const newest = before?.models[0]
+    // Nobody looked for a while: what has arrived meanwhile is no rate.
+    const isNext = before !== undefined && at - before.at < 5 * liveMs
+    const isSampled = isLive && place.cursor === null && isNext && newest !== undefined && page.has_more
+    if (!isSampled || countSince === undefined || page.models.some(({ id }) => id === newest.id))
+      return { ...page, at, arrived: null }
+    // The rows are shown, even if they cannot be counted.
+    const total = await countSince(newest).catch(() => 0)
+    return { ...page, at, arrived: total > page.models.length ? { total, ms: at - before.at } : null }
+  }
+
+  const until = shown.last + aheadOf(isLive, shown)
+  const wanted = places.filter(({ first }, n) => first <= until && (places[n + 1]?.first ?? Infinity) > shown.first)
+  const results = useQueries({
+    queries: wanted.map((place) => ({
+      queryKey: keyOf(place),
+      queryFn: () => readPlace(place),
+      // Other pages would no longer join it: a reader in the middle of a list stays there.
+      staleTime: places.length > 2 ? Infinity : liveMs,
+      gcTime: place.cursor === null ? 60_000 : forgottenMs,
+      refetchInterval: isLive ? liveMs : (false as const)
+    }))
+  })
+
+  useEffect(() => {
+    setPlaces((places) => {
+      let now = places
+      for (const [index, place] of wanted.entries()) {
+        const page = results[index]?.data
+        const n = now.indexOf(place)
+        if (page === undefined || n < 0) continue
+        const { has_more, models, next_cursor } = page
+        const after = models.at(-1)?.id ?? null
+        const next = now[n + 1]
+        const isEnd = !has_more || next_cursor === null
+        // A page that ends elsewhere than it did: those behind it are found again.
+        if (isEnd ? next !== undefined : next?.after !== after)
+          now = [
+            ...now.slice(0, n + 1),
+            ...(isEnd ? [] : [{ first: place.first + models.length, cursor: next_cursor, after }])
+          ]
+      }
+      return now
+    })
+  })
+
+  const [first] = results
+  const last = results.at(-1)
+  const lastPlace = wanted.at(-1)
+  const reachesEnd = lastPlace !== undefined && lastPlace === places.at(-1)
+  return {
+    /** The rows that are known to exist; more are found on the way. */
+    count: reachesEnd ? lastPlace.first + (last?.data?.models.length ?? 0) : (places.at(-1)?.first ?? 0),
+    rowAt: (index: number): Model | undefined => {
+      const n = wanted.findLastIndex(({ first }) => first <= index)
+      return results[n]?.data?.models[index - wanted[n]!.first]
+    },
+    isPending: wanted[0] === top && first?.isPending === true,
+    error: results.find(({ error }) => error !== null)?.error ?? null,
+    retry: () => Promise.all(results.flatMap(({ isError, refetch }) => (isError ? [refetch()] : []))),
+    arrived: wanted[0] === top ? (first?.data?.arrived ?? null) : null,
+    /** The length of the newest page, to which `arrived` belongs. */
+    newest: first?.data?.models.length ?? 0
+  }
+}

@@ -1,0 +1,170 @@
+import type { Page, Request } from "playwright-core"
+import { describe, expect } from "vitest"
+import { firstRow, hasBrowser, heading, it as pageIt, open, settled } from "../support/DashboardPage.ts"
+import { eventually } from "../support/Waiting.ts"
+
+/*
+ * What an open page costs, counted in requests and rows. The page's clock is the test's: minutes pass at once, and nothing depends on how
+ * fast the machine is.
+ */
+
+/** The browser says that the page is in the background, or in the foreground again. */
+const show = (page: Page, state: "hidden" | "visible") =>
+  page.evaluate(`{
+    Object.defineProperty(document, "visibilityState", { value: "${state}", configurable: true })
+    document.dispatchEvent(new Event("visibilitychange", { bubbles: true }))
+  }`)
+
+/** The paths that the page has asked for, and a wait until all of them are answered. */
+const it = pageIt.extend("calls", ({ page }) => {
+  const asked: Array<string> = []
+  const underWay = new Set<Request>()
+  page.on("request", (request) => {
+    asked.push(new URL(request.url()).pathname)
+    underWay.add(request)
+  })
+  page.on("requestfinished", (request) => underWay.delete(request))
+  page.on("requestfailed", (request) => underWay.delete(request))
+  return { asked, answered: () => eventually("no request is under way", () => (underWay.size === 0 ? true : null)) }
+})
+
+const minute = 60_000
+
+/** A list of made-up rows, answered by the test: the newest has the number `newest`, and older ones follow down to 0. */
+class MadeUp {
+  newest: number
+  /** How many rows arrive between two readings of the newest ones. */
+  arriving = 0
+  counted = 0
+  readonly cursors: Array<number> = []
+
+  constructor(newest: number) {
+    this.newest = newest
+  }
+
+  async answer(page: Page): Promise<void> {
+    await page.route("**/v1/requests?*", async (route) => {
+      const given = new URL(route.request().url()).searchParams.get("cursor")
+      if (given === null) this.newest += this.arriving
+      const cursor = Number(given ?? this.newest)
+      this.cursors.push(cursor)
+      const length = Math.min(100, cursor + 1)
+      const models = Array.from({ length }, (_, n) => ({
+        id: `req_${String(cursor - n).padStart(26, "0")}`,
+        status: "accepted",
+        ingested_at: new Date(1_700_000_000_000 + cursor - n).toISOString(),
+        source_id: "src_none",
+        events_count: 1,
+        ignored_count: 0,
+        verified: false,
+        rejection_cause: null
+      }))
+      const next = cursor - length
+      await route.fulfill({
+        json: {
+          models,
+          next_cursor: next < 0 ? null : String(next),
+          has_more: next >= 0,
+          pagination: {},
+          count: length
+        }
+      })
+    })
+    await page.route("**/v1/requests/count?*", async (route) => {
+      this.counted++
+      await route.fulfill({ json: { total: 2_000, count: 2_000, total_exact: true } })
+    })
+  }
+}
+
+const row = (page: Page, number: number) => page.getByText(`req_${String(number).padStart(26, "0")}`)
+
+describe.skipIf(!hasBrowser)("Cost of an open dashboard", () => {
+  it("A page in the background asks the gateway for nothing, and goes on when it is seen again", async ({
+    calls: { answered, asked },
+    page
+  }) => {
+    await page.clock.install()
+    /** Short steps, each with its answers: a call that is not answered in 20 s is repeated. */
+    const askedAgain = async (path: string) => {
+      const before = asked.length
+      await eventually(`${path} is read again`, async () => {
+        await page.clock.runFor(5_000)
+        await answered()
+        return asked.length > before ? true : null
+      })
+    }
+    for (const path of ["", "map", "requests?live=1", "events?live=1", "runs?live=1", "bulk-operations"]) {
+      await page.goto(`./${path}`)
+      await page.getByRole("heading", { level: 1 }).waitFor()
+      await settled(page)
+      await askedAgain(path)
+      await show(page, "hidden")
+      await answered()
+      const before = asked.length
+      await page.clock.runFor(30 * minute)
+      expect([path, asked.slice(before)]).toEqual([path, []])
+      await show(page, "visible")
+      await askedAgain(path)
+    }
+  })
+
+  it("The stream of a bin ends in the background, and what came meanwhile is shown when the page is seen again", async ({
+    page
+  }) => {
+    await open(page, "Bins")
+    const opened = page.waitForEvent("websocket")
+    await page.getByRole("button", { name: "New bin" }).click()
+    await heading(page, "Bin").waitFor()
+    const stream = await opened
+    await page.getByText("Live", { exact: true }).waitFor()
+    const url = await page.locator("dd code").first().textContent()
+    await show(page, "hidden")
+    await eventually("the stream has ended", () => stream.isClosed() || null)
+    await fetch(`${url}/meanwhile`, { method: "POST", body: "{}" })
+    await show(page, "visible")
+    await page.getByText("POST /meanwhile").waitFor()
+  })
+
+  it("A long list keeps only the rows near the reader, and reads them again on the way back", async ({ page }) => {
+    const list = new MadeUp(1_999)
+    await list.answer(page)
+    await page.goto("./requests")
+    await firstRow(page).waitFor()
+    const region = page.getByRole("region", { name: "Requests", exact: true })
+    await region.focus()
+    await eventually("the last row is shown", async () => {
+      await page.keyboard.press("End")
+      return (await row(page, 0).count()) > 0 ? true : null
+    })
+    expect(await page.locator(".list .row").count()).toBeLessThan(100)
+    // Each page was read once, with the cursor of the page before.
+    expect(list.cursors.filter((cursor) => cursor < 1_900)).toEqual(
+      Array.from({ length: 19 }, (_, n) => 1_899 - 100 * n)
+    )
+    await page.keyboard.press("Home")
+    await row(page, 1_999).waitFor()
+    expect(await page.locator(".list .row").count()).toBeLessThan(100)
+  })
+
+  it("A live list of which more arrives than it shows says how much", async ({ page }) => {
+    const list = new MadeUp(9_999)
+    await list.answer(page)
+    await page.clock.install()
+    await page.goto("./requests?live=1")
+    await row(page, 9_999).waitFor()
+    await page.getByText("Live: the rows in sight are read again every two seconds.").waitFor()
+    expect(list.counted).toBe(0)
+    list.arriving = 2_000
+    await eventually("what has arrived is told", async () => {
+      await page.clock.runFor(2_000)
+      return (await page
+        .getByText(/^Live: 2,000 have arrived in the last [\d.]+ s\. The newest 100 of them are shown\.$/)
+        .count()) > 0
+        ? true
+        : null
+    })
+    expect(list.counted).toBeGreaterThan(0)
+    expect(await page.locator(".list .row").count()).toBeLessThan(100)
+  })
+})

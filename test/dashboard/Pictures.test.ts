@@ -124,8 +124,8 @@ const nameOf = (route: string): string =>
 
 /** How a page is shown. Dark pictures have half the size: they show colors. */
 const looks = {
-  light: { width: 1280, least: 760, scheme: "light", scale: 1 },
-  dark: { width: 1280, least: 760, scheme: "dark", scale: 0.5 },
+  light: { width: 1280, least: 800, scheme: "light", scale: 1 },
+  dark: { width: 1280, least: 800, scheme: "dark", scale: 0.5 },
   narrow: { width: 375, least: 720, scheme: "light", scale: 1 }
 } as const
 /** The height of the tallest picture. */

@@ -28,6 +28,8 @@ export interface Settings {
   readonly processes: ReadonlyArray<number>
   /** The numbers of records over which the scenario `queries` measures, one after the other. */
   readonly records: ReadonlyArray<number>
+  /** How long the scenario `dashboard-hour` watches the page. */
+  readonly minutes: number
   /** Whether senders open a connection for each request. */
   readonly newConnections: boolean
 }
@@ -44,6 +46,7 @@ export const fullSettings: Settings = {
   backlogFill: 200,
   processes: [2, 4, 8],
   records: [100_000, 1_000_000, 5_000_000],
+  minutes: 60,
   newConnections: false
 }
 

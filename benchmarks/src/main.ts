@@ -1,12 +1,13 @@
 /**
  * `npm run bench`: compares the gateway with the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, workflows, answers, waiting-runs, flooded-source, flooded-callbacks, channels, formatter, memory, or pipeline (the bare pipeline compared with itself)
+ *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, workflows, answers, waiting-runs, flooded-source, flooded-callbacks, channels, formatter, memory, dashboard-load, dashboard-list, dashboard-live, dashboard-hour, dashboard-cost, or pipeline (the bare pipeline compared with itself)
  *   --only queries      the time of counts, series and lists over more and more records; --records <n,…>: the numbers of records
  *   --only rows         one row for each kind of work that events can require: rate, latency, CPU, memory
  *   --row <text>        only rows whose name contains this text
  *   --before <file>     compares the gateway with another version: the module of that version; alone, or with --only rows, control or workflows
  *   --processes <n,…>   the numbers of gateway processes that the scenario processes compares with one (default: 2,4,8)
+ *   --minutes <n>       how long dashboard-hour watches the page (default: 60)
  *   --rounds <n>        the number of rounds of the selected scenarios
  *   --new-connections   senders open a connection for each request (throughput, versions, fan-out, pipeline)
  *   --quick             short phases, to check that everything runs; the verdicts then mean nothing
@@ -33,6 +34,10 @@ import { type Outcome, type Plan, fullSettings, quickSettings } from "./Comparis
 import { channels } from "./Channels.ts"
 import { connectors } from "./Connectors.ts"
 import { control } from "./Control.ts"
+import { dashboardCost } from "./dashboard/Cost.ts"
+import { dashboardHour, dashboardLive } from "./dashboard/Live.ts"
+import { dashboardLoad } from "./dashboard/Load.ts"
+import { dashboardList } from "./dashboard/Scrolled.ts"
 import { floodedCallbacks } from "./FloodedCallbacks.ts"
 import { floodedSource } from "./FloodedSource.ts"
 import { formatter } from "./Formatter.ts"
@@ -73,6 +78,11 @@ const scenarios = {
   channels,
   formatter,
   queries,
+  "dashboard-load": dashboardLoad,
+  "dashboard-list": dashboardList,
+  "dashboard-live": dashboardLive,
+  "dashboard-hour": dashboardHour,
+  "dashboard-cost": dashboardCost,
   versions: Scenarios.versions,
   pipeline: Scenarios.pipeline
 }
@@ -88,8 +98,8 @@ interface Run {
 /** Default rounds of the rows, because there are many rows. */
 const ROUNDS_OF_ROWS = 2
 
-/** The whole benchmark stops after this time; finished scenarios are shown. */
-const DEADLINE = "1100 seconds"
+/** The whole benchmark stops after this time (s); finished scenarios are shown. The long watch of a dashboard comes on top. */
+const DEADLINE = 1_100
 
 /** A phase in which other processes used more cores than this is marked, because its figures mean little. */
 const DISTURBED = 0.1
@@ -104,6 +114,7 @@ const readOptions = () => {
       before: { type: "string" },
       rounds: { type: "string" },
       processes: { type: "string" },
+      minutes: { type: "string", default: "60" },
       records: { type: "string" },
       "new-connections": { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
@@ -146,6 +157,9 @@ const readOptions = () => {
   if (several?.some((count) => !(Number.isInteger(count) && count > 0))) {
     throw new Error("--processes takes numbers from 1, with commas between them")
   }
+  const minutes = Number(values.minutes)
+  if (!(Number.isInteger(minutes) && minutes > 0 && minutes <= 1_440))
+    throw new Error("--minutes takes a number from 1 to 1440")
   const records = values.records?.split(",").map(Number)
   if (records?.some((count) => !(Number.isInteger(count) && count >= 10_000))) {
     throw new Error("--records takes numbers from 10000, with commas between them")
@@ -161,6 +175,7 @@ const readOptions = () => {
     settings: {
       ...settings,
       newConnections: values["new-connections"],
+      minutes,
       ...(only === "rows" && { rounds: Math.min(ROUNDS_OF_ROWS, settings.rounds) }),
       ...(rounds !== undefined && { rounds }),
       ...(several !== undefined && { processes: several }),
@@ -236,9 +251,13 @@ const bench = Effect.gen(function* () {
       return postgres.version
     })
   )
+  const deadline = DEADLINE + (options.names.includes("dashboard-hour") ? options.settings.minutes * 60 : 0)
   const failure = yield* run.pipe(
     Effect.as(null),
-    Effect.timeoutOrElse({ duration: DEADLINE, orElse: () => Effect.succeed(`stopped after ${DEADLINE}`) }),
+    Effect.timeoutOrElse({
+      duration: deadline * 1_000,
+      orElse: () => Effect.succeed(`stopped after ${deadline} seconds`)
+    }),
     Effect.catch((error) => Effect.succeed(error.message))
   )
 

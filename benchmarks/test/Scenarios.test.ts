@@ -53,6 +53,7 @@ const settings: Settings = {
   backlogFill: 5,
   processes: [2],
   records: [],
+  minutes: 1,
   newConnections: false
 }
 

@@ -94,7 +94,7 @@ describe.skipIf(!hasBrowser)("Cost of an open dashboard", () => {
         return asked.length > before ? true : null
       })
     }
-    for (const path of ["", "map", "requests?live=1", "events?live=1", "runs?live=1", "bulk-operations"]) {
+    for (const path of ["", "map", "requests?live=1", "bulk-operations"]) {
       await page.goto(`./${path}`)
       await page.getByRole("heading", { level: 1 }).waitFor()
       await settled(page)

@@ -1,0 +1,118 @@
+/**
+ * What ten open dashboards cost the gateway: the event path beside the calls that they make, and without them, in turn. The calls are
+ * recorded in Chromium and repeated without it, ten times as often: ten browsers on the same machine would take the CPU that is measured.
+ */
+import * as Effect from "effect/Effect"
+import { Pool } from "undici"
+import { atMost, beside, faults, type Outcome, type Plan, relayAndPostgres, warmUp } from "../Comparison.ts"
+import { type Measurement, offer } from "../Measurement.ts"
+import { gatewayWithDashboard, inBrowser, launch, load, signedIn } from "./Chromium.ts"
+
+const dashboards = 10
+const recordedSeconds = 30
+
+/** A call of a page, and when it was made (ms after the recording began). */
+interface Call {
+  readonly path: string
+  readonly at: number
+}
+
+/** What the live list of events asks for in half a minute, while events arrive. */
+const record = Effect.fnUntraced(function* (
+  plan: Plan,
+  { gateway, subject }: Effect.Success<ReturnType<typeof gatewayWithDashboard>>
+) {
+  const browser = yield* launch
+  const page = yield* inBrowser("open the live list", async () => {
+    const page = await signedIn(browser, gateway)
+    await page.goto("./events?live=1")
+    await page.getByRole("heading", { level: 1, name: "Events" }).waitFor()
+    return page
+  })
+  const calls: Array<Call> = []
+  const began = performance.now()
+  page.on("request", (request) => {
+    const { pathname, search } = new URL(request.url())
+    calls.push({ path: pathname + search, at: performance.now() - began })
+  })
+  yield* plan.bench.generator.call("offer", {
+    urls: [subject.url],
+    run: plan.bench.nextRun(),
+    perSecond: plan.settings.perSecond,
+    seconds: recordedSeconds,
+    connections: 100
+  })
+  return calls
+}, Effect.scoped)
+
+/** Repeats the calls for ever, as each of the dashboards would, which did not all begin at the same time. */
+const repeat = (origin: string, authorization: string, calls: ReadonlyArray<Call>) =>
+  Effect.gen(function* () {
+    const pool = yield* Effect.acquireRelease(
+      Effect.sync(() => new Pool(origin, { connections: dashboards })),
+      (pool) => Effect.promise(() => pool.destroy())
+    )
+    const one = (nth: number) =>
+      Effect.gen(function* () {
+        yield* Effect.sleep((nth / dashboards) * 2_000)
+        for (;;) {
+          const began = performance.now()
+          for (const { at, path } of calls) {
+            yield* Effect.sleep(Math.max(0, at - (performance.now() - began)))
+            yield* inBrowser(path, async () => {
+              const { body, statusCode } = await pool.request({ method: "GET", path, headers: { authorization } })
+              await body.dump({ limit: Infinity })
+              if (statusCode !== 200) throw new Error(`the gateway answers ${statusCode}`)
+            })
+          }
+          yield* Effect.sleep(Math.max(0, recordedSeconds * 1_000 - (performance.now() - began)))
+        }
+      })
+    yield* Effect.forEach(
+      Array.from({ length: dashboards }, (_, nth) => nth),
+      one,
+      { concurrency: dashboards, discard: true }
+    )
+  })
+
+export const dashboardCost = Effect.fnUntraced(function* (plan: Plan) {
+  const { leadIn, offered: seconds, perSecond, rounds } = plan.settings
+  const subject = yield* gatewayWithDashboard(plan, "dashboard_cost")
+  yield* warmUp(plan, subject.subject)
+  const calls = yield* record(plan, subject)
+  yield* plan.progress(`dashboard-cost: ${calls.length} calls in ${recordedSeconds} s by one dashboard, ${load()}`)
+  const offered: Record<"reference" | "gateway", Array<Measurement>> = { reference: [], gateway: [] }
+  // A phase as long as all that a dashboard asks for in its turn.
+  const phase = { leadIn, seconds: Math.max(seconds, rounds === 1 ? seconds : recordedSeconds / 2), perSecond }
+  for (let round = 0; round < rounds; round++) {
+    for (const side of round % 2 === 0 ? (["reference", "gateway"] as const) : (["gateway", "reference"] as const)) {
+      const measuring = offer(plan.bench, subject.subject, phase)
+      const { authorization, origin } = subject.gateway
+      offered[side].push(
+        yield* side === "reference"
+          ? measuring
+          : Effect.raceFirst(
+              measuring,
+              Effect.flatMap(Effect.scoped(repeat(origin, authorization, calls)), () => Effect.never)
+            )
+      )
+    }
+    yield* plan.progress(`dashboard-cost: round ${round + 1}, ${load()}`)
+  }
+  const row = beside(`Events at ${perSecond}/s with ${dashboards} live dashboards; reference: without`, offered)
+  return {
+    rows: [
+      row("sender to target p50", "ms", (one) => one.senderToTarget.p50),
+      row("sender to target p99", "ms", (one) => one.senderToTarget.p99, atMost("ratio", 1.1)),
+      row("acknowledge p50", "ms", (one) => one.acknowledge.p50),
+      row("acknowledge p99", "ms", (one) => one.acknowledge.p99),
+      row("CPU per 1,000 events, gateway", "s", (one) => one.cpu.subject),
+      row("CPU per 1,000 events, PostgreSQL", "s", (one) => one.cpu.postgres),
+      row("CPU per 1,000 events, gateway and PostgreSQL", "s", relayAndPostgres),
+      row("SQL statements per event", "", (one) => one.statements),
+      row("cores taken by other processes", "", (one) => one.otherCores),
+      ...faults("Faults of the gateway beside dashboards", offered.gateway)
+    ],
+    measured: { offered, saturated: { reference: [], gateway: [] } }
+  } satisfies Outcome
+}, Effect.scoped)

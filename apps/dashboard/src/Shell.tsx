@@ -143,7 +143,7 @@ export const Shell = () => {
   const { pathname } = useLocation()
   // On a narrow screen the pages are one row: the current one is made visible.
   useEffect(() => {
-    pages.current?.querySelector('[aria-current="page"]')?.scrollIntoView({ block: "nearest", inline: "nearest" })
+    pages.current?.querySelector('[aria-current="page"]')?.scrollIntoView({ block: "nearest", inline: "center" })
   }, [pathname])
   return (
     <div className="shell">

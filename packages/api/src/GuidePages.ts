@@ -41,7 +41,7 @@ const pagesIn = async (): Promise<ReadonlySet<string>> => {
   const found = await readdir(folder, { recursive: true, withFileTypes: true })
   return new Set(
     found
-      .filter((entry) => entry.isFile() && /\.(?:md|png)$/.test(entry.name))
+      .filter((entry) => entry.isFile() && /\.(?:md|png|webp)$/.test(entry.name))
       .map((entry) => `${entry.parentPath}/${entry.name}`.slice(folder.length).replaceAll("\\", "/").replace(/^\//, ""))
   )
 }
@@ -94,9 +94,10 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
         if (path === undefined) return HttpServerResponse.redirect("guides/")
         if (path === "") return answer(yield* list)
         if (!(yield* names).has(path)) return yield* Effect.die(fail("ROUTE_NOT_FOUND", "there is no such page"))
-        if (path.endsWith(".png")) {
+        const [, format] = /\.(png|webp)$/.exec(path) ?? []
+        if (format !== undefined) {
           const bytes = yield* Effect.promise(() => readFile(`${folder}${path}`))
-          return HttpServerResponse.uint8Array(bytes, { contentType: "image/png" })
+          return HttpServerResponse.uint8Array(bytes, { contentType: `image/${format}` })
         }
         return answer(yield* page(path))
       })

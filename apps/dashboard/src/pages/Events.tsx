@@ -86,7 +86,7 @@ export const Events = () => {
           <Choice name="status" label="Status" values={statuses} />
           <Choice name="source_id" label="Source" values={sources} />
           <Choice name="destination_id" label="Destination" values={destinations} />
-          <TextSearch label="Search in headers and bodies" />
+          <TextSearch label="Id, or the sender's id" />
           <Live />
           <Views page="events" />
           {menu}
@@ -150,7 +150,8 @@ const Attempts = ({ eventId }: { readonly eventId: string }) => {
     <details key={attempt.id} open={attempts.data.models.length === 1}>
       <summary>
         Attempt {attempt.attempt_number}, <Time at={attempt.delivered_at} />: <Status of={attempt.status} />{" "}
-        {attempt.error_code ?? attempt.response_status} after {lengthOf(attempt.response_latency)}
+        {attempt.error_code ?? attempt.response_status}
+        {attempt.response_latency === null ? null : <> after {lengthOf(attempt.response_latency)}</>}
       </summary>
       <Facts
         of={[

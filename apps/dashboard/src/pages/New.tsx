@@ -4,7 +4,7 @@ import { Fields, valuesIn } from "../parts/Fields.tsx"
 import { Form, textIn } from "../parts/Form.tsx"
 import { useChoices } from "../parts/Named.tsx"
 import { Panel } from "../parts/Panel.tsx"
-import { objectOf, useDocument, variantsOf } from "../parts/Schema.ts"
+import { objectOf, resolved, type Schema, useDocument, variantsOf } from "../parts/Schema.ts"
 import { Failure, Loading } from "../parts/States.tsx"
 import { useRefresh, useSession } from "../session.ts"
 import { type Drafts, RuleBuilder, rulesOf } from "./rules/RuleBuilder.tsx"
@@ -41,84 +41,120 @@ export const Making = ({
   )
 }
 
-export const NameField = ({ example }: { readonly example: string }) => (
+export const NameField = ({
+  example,
+  isOptional = false,
+  label = "Name",
+  name = "name"
+}: {
+  readonly example: string
+  readonly label?: string
+  readonly name?: string
+  readonly isOptional?: boolean
+}) => (
   <div className="field">
-    <label htmlFor="name">Name</label>
-    <input id="name" name="name" required maxLength={155} placeholder={example} />
+    <label htmlFor={name}>{label}</label>
+    <input id={name} name={name} required={!isOptional} maxLength={longestName} placeholder={example} />
   </div>
 )
 
-/** A form for a resource whose settings depend on its type: its fields are those of the type's schema. */
-const Typed = ({
-  first,
+/** How long a name may be. */
+const longestName = 155
+
+type Kind = "Source" | "Destination"
+type Document = NonNullable<ReturnType<typeof useDocument>["data"]>
+
+/** What a form about a kind shows and chooses at first. */
+const kinds = {
+  Source: { plural: "sources", first: "WEBHOOK", example: "Shop orders" },
+  Destination: { plural: "destinations", first: "HTTP", example: "Warehouse" }
+} as const
+
+/** A type as its reader knows it: what the document says it does names the service, such as Slack. */
+const titleOf = (type: string, { description }: Schema): string =>
+  description === undefined ? type : `${type}: ${description.replace(/\.$/, "")}`
+
+/**
+ * What is written about a type. A provider's type has its own way to verify first, and those of other senders after it: somebody who
+ * chooses the provider means its own.
+ */
+const settingsOf = (document: Document, kind: Kind, schema: Schema): Schema => {
+  const [own] = (resolved(document, schema).anyOf ?? []).map((one) => resolved(document, one))
+  const isProvider = kind === "Source" && own?.required?.includes("auth") === true
+  return objectOf(document, isProvider ? own : schema)
+}
+
+/** The fields of a resource whose settings depend on its type: those of the type's schema. Their names begin with `prefix`. */
+const TypedFields = ({
+  document,
   kind,
-  label,
-  make
+  of = "",
+  prefix = ""
 }: {
-  readonly kind: "Source" | "Destination"
-  readonly label: string
-  /** The type that is chosen at first. */
-  readonly first: string
-  readonly make: (body: object) => Promise<{ readonly id: string }>
+  readonly document: Document
+  readonly kind: Kind
+  readonly prefix?: string
+  /** What the labels add where a page has several such forms. */
+  readonly of?: string
 }) => {
-  const api = useDocument()
-  const [type, setType] = useState(first)
-  if (api.isPending) return <Loading />
-  if (api.isError) return <Failure error={api.error} retry={api.refetch} />
-  const variants = variantsOf(api.data, `${kind}Write`, first)
-  const config = objectOf(api.data, variants.get(type)?.properties?.["config"] ?? {})
-  const folder = kind === "Source" ? "sources" : "destinations"
+  const { example, first } = kinds[kind]
+  const [type, setType] = useState<string>(first)
+  const variants = variantsOf(document, `${kind}Write`, first)
+  const config = settingsOf(document, kind, variants.get(type)?.properties?.["config"] ?? {})
+  const field = `${prefix}type`
   return (
-    <Making
-      title={label}
-      make={async (form) => {
-        const { id } = await make({ name: textIn(form, "name"), type, config: valuesIn(form, "config.") })
-        return `/${folder}/${id}`
-      }}
-    >
-      <NameField example={kind === "Source" ? "Shop orders" : "Warehouse"} />
+    <>
+      <NameField name={`${prefix}name`} label={`Name${of}`} example={example} />
       <div className="field">
-        <label htmlFor="type">Type</label>
-        <select id="type" value={type} onChange={({ target }) => setType(target.value)}>
-          {[...variants.keys()].map((value) => (
-            <option key={value}>{value}</option>
+        <label htmlFor={field}>Type{of}</label>
+        <select id={field} name={field} value={type} onChange={({ target }) => setType(target.value)}>
+          {[...variants].map(([value, variant]) => (
+            <option key={value} value={value}>
+              {kind === "Source" ? value : titleOf(value, variant)}
+            </option>
           ))}
         </select>
       </div>
       <Panel title={`Settings of ${type}`}>
-        <Fields key={type} document={api.data} schema={config} prefix="config." />
+        <Fields key={type} document={document} schema={config} prefix={`${prefix}config.`} />
       </Panel>
+    </>
+  )
+}
+
+/** What was written in these fields. */
+const typedIn = (form: HTMLFormElement, prefix = "") => ({
+  name: textIn(form, `${prefix}name`),
+  type: textIn(form, `${prefix}type`),
+  config: valuesIn(form, `${prefix}config.`)
+})
+
+/** Makes a source or a destination of what was written. */
+const useMake = () => {
+  const { client } = useSession()
+  return (kind: Kind, form: HTMLFormElement, prefix = ""): Promise<{ readonly id: string; readonly name: string }> =>
+    client.post(`/${kinds[kind].plural}`, { body: typedIn(form, prefix) as never })
+}
+
+/** The page with the form of a source or a destination. */
+const Typed = ({ kind, label }: { readonly kind: Kind; readonly label: string }) => {
+  const api = useDocument()
+  const makeOne = useMake()
+  if (api.isPending) return <Loading />
+  if (api.isError) return <Failure error={api.error} retry={api.refetch} />
+  return (
+    <Making title={label} make={async (form) => `/${kinds[kind].plural}/${(await makeOne(kind, form)).id}`}>
+      <TypedFields document={api.data} kind={kind} />
     </Making>
   )
 }
 
-export const NewSource = () => {
-  const { client } = useSession()
-  return (
-    <Typed
-      kind="Source"
-      label="Create the source"
-      first="WEBHOOK"
-      make={(body) => client.post("/sources", { body: body as never })}
-    />
-  )
-}
+export const NewSource = () => <Typed kind="Source" label="Create the source" />
 
-export const NewDestination = () => {
-  const { client } = useSession()
-  return (
-    <Typed
-      kind="Destination"
-      label="Create the destination"
-      first="HTTP"
-      make={(body) => client.post("/destinations", { body: body as never })}
-    />
-  )
-}
+export const NewDestination = () => <Typed kind="Destination" label="Create the destination" />
 
 export const Choose = ({
   choices,
-  chosen,
   label,
   name,
   to
@@ -127,12 +163,10 @@ export const Choose = ({
   readonly label: string
   readonly to: string
   readonly choices: ReadonlyArray<readonly [string, string]>
-  /** Told what is chosen, if that matters to other fields. */
-  readonly chosen?: (id: string) => void
 }) => (
   <div className="field">
     <label htmlFor={name}>{label}</label>
-    <select id={name} name={name} required defaultValue="" onChange={({ target }) => chosen?.(target.value)}>
+    <select id={name} name={name} required defaultValue="">
       <option value="">–</option>
       {choices.map(([id, text]) => (
         <option key={id} value={id}>
@@ -148,35 +182,94 @@ export const Choose = ({
   </div>
 )
 
+/** The choice that shows the form of another resource. */
+const another = "another"
+
+/** An end of a connection: one that exists, or another one with its settings. */
+const End = ({
+  choices,
+  choose,
+  chosen,
+  kind
+}: {
+  readonly kind: Kind
+  readonly choices: ReadonlyArray<readonly [string, string]>
+  readonly chosen: string
+  readonly choose: (id: string) => void
+}) => {
+  const api = useDocument(chosen === another)
+  const field = kind.toLowerCase()
+  return (
+    <>
+      <div className="field">
+        <label htmlFor={field}>{kind}</label>
+        <select id={field} required value={chosen} onChange={({ target }) => choose(target.value)}>
+          <option value="">–</option>
+          <option value={another}>A new one…</option>
+          {choices.map(([id, text]) => (
+            <option key={id} value={id}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </div>
+      {chosen !== another ? null : api.isError ? (
+        <Failure error={api.error} retry={api.refetch} />
+      ) : api.data === undefined ? (
+        <Loading />
+      ) : (
+        <TypedFields document={api.data} kind={kind} prefix={`${field}.`} of={` of the ${field}`} />
+      )}
+    </>
+  )
+}
+
 export const NewConnection = () => {
   const { client } = useSession()
-  const sources = useChoices("sources")
-  const destinations = useChoices("destinations")
+  const refresh = useRefresh()
+  const makeOne = useMake()
   const [source, setSource] = useState("")
+  const [destination, setDestination] = useState("")
   const [drafts, setDrafts] = useState<Drafts>([])
+  const ends = {
+    Source: { choices: useChoices("sources"), chosen: source, choose: setSource },
+    Destination: { choices: useChoices("destinations"), chosen: destination, choose: setDestination }
+  }
   const rules = rulesOf(drafts)
+  /** One that was just made is chosen from now on: when the next call is refused, the form does not make it twice. */
+  const endOf = async (kind: Kind, form: HTMLFormElement) => {
+    const { choices, choose, chosen } = ends[kind]
+    if (chosen !== another) return { id: chosen, name: choices.find(([id]) => id === chosen)?.[1] ?? chosen }
+    const made = await makeOne(kind, form, `${kind.toLowerCase()}.`)
+    await refresh()
+    choose(made.id)
+    return made
+  }
   return (
     <Making
       title="Create the connection"
       make={async (form) => {
         if (rules === null) throw new Error("A rule is not complete yet.")
+        const name = textIn(form, "name")
+        const from = await endOf("Source", form)
+        const to = await endOf("Destination", form)
         const body = {
-          name: textIn(form, "name"),
-          source_id: source,
-          destination_id: textIn(form, "destination_id"),
+          name: name === "" ? `${from.name} to ${to.name}`.slice(0, longestName) : name,
+          source_id: from.id,
+          destination_id: to.id,
           rules
         }
         const { id } = await client.post("/connections", { body })
         return `/connections/${id}`
       }}
     >
-      <NameField example="Orders to the warehouse" />
-      <Choose name="source_id" label="Source" choices={sources} to="/sources/new" chosen={setSource} />
-      <Choose name="destination_id" label="Destination" choices={destinations} to="/destinations/new" />
+      <End kind="Source" {...ends.Source} />
+      <End kind="Destination" {...ends.Destination} />
+      <NameField isOptional example="What it connects, if you leave this empty" />
       <Panel title="Rules">
         <div className="stack">
           <RuleBuilder drafts={drafts} change={setDrafts} />
-          {drafts.length === 0 ? null : <TryRules rules={rules} sourceId={source} />}
+          {drafts.length === 0 ? null : <TryRules rules={rules} sourceId={source === another ? "" : source} />}
         </div>
       </Panel>
     </Making>

@@ -15,6 +15,7 @@ import { Name, NamedLink, useChoices } from "../parts/Named.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
+import { mostRead, withText } from "../parts/TextIn.ts"
 import { Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
 import { Executions } from "./trace/Executions.tsx"
@@ -46,13 +47,24 @@ export const Requests = () => {
   const { search } = useFilters()
   const sources = useChoices("sources")
   const { columns, menu } = useColumns("requests", allColumns)
-  const { live, q, source_id, status } = search
+  const { live, q, source_id, status, text } = search
   const query = {
     ...rangeOf(search),
     ...(q === undefined ? {} : { q }),
     ...(source_id === undefined ? {} : { source_id: [source_id] }),
     ...(status === undefined ? {} : { status: status as Request["status"] })
   }
+  const read = (cursor: string | null) =>
+    client.get("/requests", {
+      params: {
+        query: {
+          ...query,
+          ...(text === undefined ? {} : { include: ["data" as const] }),
+          limit: 100,
+          ...(cursor === null ? {} : { cursor })
+        }
+      }
+    })
   return (
     <>
       <header>
@@ -61,7 +73,8 @@ export const Requests = () => {
           <Range />
           <Choice name="status" label="Status" values={["accepted", "rejected"]} />
           <Choice name="source_id" label="Source" values={sources} />
-          <TextSearch label="Search in headers and bodies" />
+          <TextSearch label="Text in headers or bodies" name="text" />
+          <TextSearch label="Id, or the sender's id" />
           <Live />
           <Views page="requests" />
           {menu}
@@ -78,24 +91,30 @@ export const Requests = () => {
           return { bars: requestBars(series), end: date_range.end }
         }}
       />
+      {text === undefined ? null : (
+        <p className="muted">
+          Those of the newest {mostRead.toLocaleString()} requests of this time that have the text in a header, the path
+          or a body of at most 64 KiB. The chart shows all requests.
+        </p>
+      )}
       <List
         label="Requests"
-        keys={["requests", team, query]}
+        keys={["requests", team, query, text]}
         columns={columns}
         to={({ id }) => `/requests/${id}`}
-        isLive={live === "1"}
-        read={(cursor) =>
-          client.get("/requests", {
-            params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } }
-          })
-        }
+        isLive={live === "1" && text === undefined}
+        read={(cursor) => (text === undefined ? read(cursor) : withText(text, read))}
         empty={
-          <>
-            <p>No request arrived in this time.</p>
-            <p>
-              Send one to the URL of a <Link to="/sources">source</Link>.
-            </p>
-          </>
+          text === undefined ? (
+            <>
+              <p>No request arrived in this time.</p>
+              <p>
+                Send one to the URL of a <Link to="/sources">source</Link>.
+              </p>
+            </>
+          ) : (
+            <p>None of these requests has this text.</p>
+          )
         }
       />
     </>

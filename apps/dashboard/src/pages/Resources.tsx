@@ -141,7 +141,7 @@ export const Connections = () => {
     named,
     { title: "Source", width: "1fr", cell: ({ source }) => <bdi>{source.name}</bdi> },
     { title: "Destination", width: "1fr", cell: ({ destination }) => <bdi>{destination.name}</bdi> },
-    { title: "Rules", width: "1fr", cell: ({ rules }) => rules.map(({ type }) => type).join(", ") || "–" },
+    { title: "Rules", width: "1.4fr", cell: ({ rules }) => rules.map(({ type }) => type).join(", ") || "–" },
     changed
   ]
   return (

@@ -3,10 +3,10 @@ import { Link, useParams } from "@tanstack/react-router"
 import { useRef, useState } from "react"
 import { TidegateError } from "@tidegate/client/source"
 import { messageOf, type Row } from "../gateway.ts"
-import { Text } from "../parts/Body.tsx"
 import { Fields, valuesIn } from "../parts/Fields.tsx"
 import { Graph } from "../parts/Graph.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
+import { Preview, previewOf } from "../parts/Preview.tsx"
 import { objectOf, resolved, type Schema, useDocument } from "../parts/Schema.ts"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
@@ -52,10 +52,6 @@ const pathsIn = (value: unknown, path: string, depth = 0): ReadonlyArray<string>
           .flatMap(([name, member]) => pathsIn(member, `${path}.${name}`, depth + 1))
       ]
     : [path]
-
-/** The value of a payload that the API shows. */
-const previewOf = (preview: unknown): unknown =>
-  isObject(preview) && "preview" in preview ? preview["preview"] : preview
 
 /** Issues and warnings name the step by its id or by its place: `steps.2.config.url`, `steps[2]`. */
 const stepAt = (steps: ReadonlyArray<Step>, path: string): string | null => {
@@ -278,19 +274,8 @@ const Tested = ({ step }: { readonly step: Row<"WorkflowTest">["steps"][number] 
         ["Skipped because", step.skip_reason ?? undefined]
       ]}
     />
-    {(
-      [
-        ["Input", step.input_preview],
-        ["Output", step.output_preview]
-      ] as const
-    ).map(([title, of]) =>
-      of === null ? null : (
-        <details key={title} open>
-          <summary>{title}</summary>
-          <Text text={JSON.stringify(previewOf(of))} />
-        </details>
-      )
-    )}
+    <Preview title="Input" of={step.input_preview} />
+    <Preview title="Output" of={step.output_preview} />
   </Panel>
 )
 
@@ -378,7 +363,10 @@ const Editor = ({ document, workflow }: { readonly document: Document; readonly 
     let number = graph.steps.length + 1
     while (graph.steps.some(({ id }) => id === `${kind}_${number}`)) number++
     const id = `${kind}_${number}`
-    const port = portsOf(step)[0]
+    // A step after a branch gets a path that leads nowhere yet.
+    const ports = portsOf(step)
+    const used = new Set(graph.edges.filter((one) => beginOf(one) === selected).map((one) => one.source_port ?? "out"))
+    const port = ports.find((one) => !used.has(one)) ?? ports[0]
     const leads = port === undefined ? [] : [edge(selected, port, id)]
     change({ steps: [...graph.steps, { id, kind, config: {} } as Step], edges: [...graph.edges, ...leads] })
     setSelected(id)

@@ -9,6 +9,7 @@ import { type Edge, Graph } from "../parts/Graph.tsx"
 import { type Column, List } from "../parts/List.tsx"
 import { NamedLink } from "../parts/Named.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
+import { Preview } from "../parts/Preview.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { edgesOf, nodesOf, titleOf, trigger } from "../parts/StepGraph.ts"
@@ -193,14 +194,6 @@ export const Workflow = () => {
     </>
   )
 }
-
-const Preview = ({ of, title }: { readonly title: string; readonly of: unknown }) =>
-  of === undefined || of === null ? null : (
-    <details open>
-      <summary>{title}</summary>
-      <Text text={JSON.stringify(of)} />
-    </details>
-  )
 
 type Executed = Row<"WorkflowRunDetail">["steps"][number]
 

@@ -1,4 +1,4 @@
-import { resolved, type Schema, type useDocument } from "./Schema.ts"
+import { objectOf, resolved, type Schema, type useDocument } from "./Schema.ts"
 
 type Document = NonNullable<ReturnType<typeof useDocument>["data"]>
 
@@ -19,6 +19,20 @@ const plain = (document: Document, schema: Schema): Schema => {
     : found
 }
 
+/** An object with more members than this is written as JSON. */
+const mostNested = 4
+
+/** The schema of an object that has a few plain members, such as a credential: each gets a field of its own. Null: it is written as JSON. */
+const nestedOf = (document: Document, schema: Schema): Schema | null => {
+  const found = objectOf(document, schema)
+  const members = Object.values(found.properties ?? {})
+  const isShort = members.length > 0 && members.length <= mostNested
+  return isShort && members.every((one) => kindOf(plain(document, one)) !== "json") ? found : null
+}
+
+const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {}
+
 const isSecret = (name: string): boolean => /secret|password|token|api_key|private_key/.test(name)
 
 const exampleOf = ({ examples = [] }: Schema): string => {
@@ -33,6 +47,13 @@ const shownAs = (value: unknown, kind: string): string =>
     : typeof value === "string" && kind !== "json"
       ? value
       : JSON.stringify(value, null, 2)
+
+/** A text of the API's document: what it has in backticks is code. */
+const Description = ({ of }: { readonly of: string }) => (
+  <p className="muted">{of.split("`").map((part, at) => (at % 2 === 0 ? part : <code key={part}>{part}</code>))}</p>
+)
+
+const labelOf = (name: string, isRequired: boolean): string => (isRequired ? `${name} (required)` : name)
 
 /** One field for each member of a schema, required ones first, with the values that it has so far. */
 export const Fields = ({
@@ -54,19 +75,30 @@ export const Fields = ({
     const member = plain(document, given)
     const field = `${prefix}${name}`
     const kind = kindOf(member)
+    const nested = kind === "json" ? nestedOf(document, member) : null
+    if (nested !== null) {
+      return (
+        <fieldset className="rule" key={name}>
+          <legend>{labelOf(name, required.has(name))}</legend>
+          {member.description === undefined ? null : <Description of={member.description} />}
+          <Fields
+            document={document}
+            schema={required.has(name) ? nested : { ...nested, required: [] }}
+            prefix={`${field}.`}
+            values={membersOf(values[name])}
+          />
+        </fieldset>
+      )
+    }
     const shown = shownAs(values[name], kind)
-    const label = (
-      <>
-        {name}
-        {required.has(name) ? " (required)" : ""}
-      </>
-    )
+    // What must be written and has one value is written already.
+    const isDecided = required.has(name) && member.enum?.length === 1
     return (
       <div className="field" key={name}>
-        <label htmlFor={field}>{label}</label>
+        <label htmlFor={field}>{labelOf(name, required.has(name))}</label>
         {kind === "choice" || kind === "boolean" ? (
           <select id={field} name={field} data-kind={kind} required={required.has(name)} defaultValue={shown}>
-            <option value="">–</option>
+            {isDecided ? null : <option value="">–</option>}
             {(kind === "boolean" ? ["true", "false"] : member.enum!).map((value) => (
               <option key={value}>{value}</option>
             ))}
@@ -94,11 +126,18 @@ export const Fields = ({
             defaultValue={shown}
           />
         )}
-        {member.description === undefined ? null : <p className="muted">{member.description}</p>}
+        {member.description === undefined ? null : <Description of={member.description} />}
       </div>
     )
   })
 }
+
+/** The object in which the last part of a path stands; it is made if it is not there. */
+const placeFor = (values: Record<string, unknown>, path: ReadonlyArray<string>): Record<string, unknown> =>
+  path.slice(0, -1).reduce<Record<string, unknown>>((at, name) => {
+    at[name] ??= {}
+    return at[name] as Record<string, unknown>
+  }, values)
 
 /** The members that the reader has filled in, with the types of their fields. Throws for JSON that is none. */
 export const valuesIn = (form: HTMLFormElement, prefix: string): Record<string, unknown> => {
@@ -109,12 +148,17 @@ export const valuesIn = (form: HTMLFormElement, prefix: string): Record<string, 
     )
       continue
     if (!field.name.startsWith(prefix) || field.value === "") continue
-    const name = field.name.slice(prefix.length)
+    const path = field.name.slice(prefix.length).split(".")
+    const name = path.at(-1)!
     const { kind } = field.dataset
-    if (kind === "number") values[name] = Number(field.value)
-    else if (kind === "boolean") values[name] = field.value === "true"
-    else if (kind === "json") values[name] = parsed(name, field.value)
-    else values[name] = field.value
+    placeFor(values, path)[name] =
+      kind === "number"
+        ? Number(field.value)
+        : kind === "boolean"
+          ? field.value === "true"
+          : kind === "json"
+            ? parsed(name, field.value)
+            : field.value
   }
   return values
 }

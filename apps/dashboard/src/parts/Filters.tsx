@@ -116,18 +116,18 @@ export const Range = () => {
   )
 }
 
-/** Full text: it is searched for when the reader presses Enter. */
-export const TextSearch = ({ label }: { readonly label: string }) => {
+/** A text that is searched for when the reader presses Enter. */
+export const TextSearch = ({ label, name = "q" }: { readonly label: string; readonly name?: string }) => {
   const { search, set } = useFilters()
   return (
     <input
       type="search"
       aria-label={label}
       placeholder={label}
-      key={search["q"] ?? ""}
-      defaultValue={search["q"] ?? ""}
+      key={search[name] ?? ""}
+      defaultValue={search[name] ?? ""}
       onKeyDown={(event) => {
-        if (event.key === "Enter") set("q", event.currentTarget.value.trim())
+        if (event.key === "Enter") set(name, event.currentTarget.value.trim())
       }}
     />
   )

@@ -24,16 +24,23 @@ export const resolved = ({ components }: Document, schema: Schema): Schema => {
   return found === undefined ? schema : resolved({ components }, found)
 }
 
-export const useDocument = () =>
-  useQuery({ queryKey: ["document"], queryFn: async () => (await apiDocument()) as Document, staleTime: Infinity })
+/** The API's document, read once. `isNeeded`: a page may need it only after a choice. */
+export const useDocument = (isNeeded = true) =>
+  useQuery({
+    queryKey: ["document"],
+    queryFn: async () => (await apiDocument()) as Document,
+    staleTime: Infinity,
+    enabled: isNeeded
+  })
 
-/** Schemas of one member: equal ones are one, lists of choices are one list, and others can only be written as JSON. */
+/** Schemas of one member: equal ones are one, lists of choices are one list, yes or no stays that, and others can only be written as JSON. */
 const either = (a: Schema, b: Schema): Schema => {
-  if (JSON.stringify(a) === JSON.stringify(b)) return a
+  if (JSON.stringify(a) === JSON.stringify(b) || b.type === "null") return a
+  if (a.type === "null") return b
   const description = a.description === undefined ? {} : { description: a.description }
-  return a.enum !== undefined && b.enum !== undefined
-    ? { ...description, type: "string", enum: [...new Set([...a.enum, ...b.enum])] }
-    : description
+  if (a.enum !== undefined && b.enum !== undefined)
+    return { ...description, type: "string", enum: [...new Set([...a.enum, ...b.enum])] }
+  return a.type === "boolean" && b.type === "boolean" ? { ...description, type: "boolean" } : description
 }
 
 /** All members of several variants; required are those that all of them require. */

@@ -1,15 +1,14 @@
 import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
-import { Sharding } from "effect/cluster"
+import type { Sharding } from "effect/cluster"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { Journal } from "@tidegate/storage/Journal"
+import type { Journal } from "@tidegate/storage/Journal"
 import { Sources } from "@tidegate/storage/control/Sources"
 import type { Outcome } from "@tidegate/workflows/StepKind"
 import { createDestination, otherTeam, sourceFields, team, unique } from "../../storage/test/controlPlane.ts"
-import { requestRecord } from "../../storage/test/requests.ts"
-import { shardOf } from "../src/Shards.ts"
 import { makeWaitStep } from "../src/Workflow/effects/WaitEffect.ts"
+import { accept, createSource } from "./AwaitedSource.ts"
 import {
   giveArrivals,
   coming,
@@ -24,11 +23,6 @@ import {
   wake,
   world
 } from "./RunsWorld.ts"
-
-const createSource = Effect.fnUntraced(function* () {
-  const id = newId(prefixes.source, Date.now())
-  return yield* (yield* Sources).create(team, id, sourceFields({ name: unique("paid") }))
-})
 
 const orderOf = { body: { order: "{{trigger.body.order}}" } }
 
@@ -56,30 +50,6 @@ const workflowOf = Effect.fnUntraced(function* (source: string, filter: unknown 
       ...(beside ? [from(null, "beside")] : [])
     ]
   )
-})
-
-/** A request that is stored as ingress stores it by its snapshot of the source. `at`: Unix ms. */
-const accept = Effect.fnUntraced(function* (source: string, body: unknown, at = Date.now(), knows = true) {
-  const sql = yield* SqlClient.SqlClient
-  const journal = yield* Journal
-  const sharding = yield* Sharding.Sharding
-  const [row] = yield* sql<{ version: bigint; awaiting: Array<string> }>`
-    select version, array(select workflow_id from workflow_awaited a where a.source_id = sources.id) as awaiting
-    from sources where id = ${source}`
-  const bytes = Buffer.from(JSON.stringify(body))
-  const id = newId(prefixes.request, at)
-  const awaiting = knows
-    ? row!.awaiting.map((workflowId) => ({ workflowId, shard: shardOf(sharding, workflowId) }))
-    : []
-  const own = { teamId: team, sourceId: source, id, version: Number(row!.version), body: bytes, bodySize: bytes.length }
-  const headers = JSON.stringify({ "content-type": "application/json", authorization: "Bearer abc" })
-  const record = requestRecord(
-    { ...own, events: [], runs: [], ingestedAt: at, headers, awaiting },
-    { connection: "", destination: "" }
-  )
-  const outcome = yield* Effect.callback<string>((resume) => journal.accept(record, (of) => resume(Effect.succeed(of))))
-  expect(outcome).toBe("committed")
-  return id
 })
 
 const counted = Effect.fnUntraced(function* (source: string) {

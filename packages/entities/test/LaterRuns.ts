@@ -8,9 +8,9 @@ import { runPump } from "../src/Workflow/RunPump.ts"
 
 /** Runs of workflows that wait for days. */
 
-/** The time as it will be. Whoever sleeps does so as long as ever. */
-const later = (ms: number): Clock.Clock => {
-  const now = () => Date.now() + ms
+/** The time as it will be, so many milliseconds ahead. Whoever sleeps does so as long as ever. */
+export const later = (ahead: () => number): Clock.Clock => {
+  const now = () => Date.now() + ahead()
   const nanos = () => BigInt(now()) * 1_000_000n
   return {
     currentTimeMillisUnsafe: now,
@@ -32,7 +32,11 @@ export const work = Effect.fnUntraced(function* (id: string, ms = 0) {
   const sharding = yield* Sharding.Sharding
   yield* ensurePartitions(Date.now() + ms)
   const { work } = yield* runPump(id, shardOf(sharding, id), plansOf(id), () => true)
-  yield* Effect.provideService(work, Clock.Clock, later(ms))
+  yield* Effect.provideService(
+    work,
+    Clock.Clock,
+    later(() => ms)
+  )
 })
 
 /** What retention does to a run of that age. */

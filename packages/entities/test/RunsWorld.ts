@@ -41,16 +41,19 @@ const effects = Layer.succeed(Effects, {
     })
 })
 
-export const worldOf = (journal: typeof RunJournal.layer) =>
+/** A process beside others: its actors, and the only writer of its runs. */
+export const processOf = (journal: typeof RunJournal.layer) =>
   WorkflowBehaviour.layer.pipe(
     Layer.provideMerge(effects),
     // Suites share what a worker has loaded, and these with it.
     Layer.provideMerge(Layer.effectDiscard(Effect.sync(() => [executors.clear(), sent.splice(0), coming.splice(0)]))),
     Layer.provideMerge(
       Layer.mergeAll(Journal.layer, journal, Actions.layer, Workflows.layer, TestRunner.layer, Lease.layerAlways)
-    ),
-    Layer.provideMerge(ControlPlane.layer)
+    )
   )
+
+export const worldOf = (journal: typeof RunJournal.layer) =>
+  processOf(journal).pipe(Layer.provideMerge(ControlPlane.layer))
 
 export const world = worldOf(RunJournal.layer)
 

@@ -42,25 +42,25 @@ export const keysOf = Effect.fnUntraced(function* (
 })
 
 /** Where a run stands in line: among the runs of a key, by its priority. */
-interface InLine {
+interface Place {
   readonly key: string
   readonly priority: number
 }
 
 /** Where runs stand in the line of their workflow. Runs without a value at the key of the concurrency have the key "". */
-export const linesOf = Effect.fnUntraced(function* (
+export const placesOf = Effect.fnUntraced(function* (
   runs: ReadonlyArray<DueRun>,
   { concurrency, priority }: Pick<WorkflowTriggers, "concurrency" | "priority">
-): Effect.fn.Return<(id: string) => InLine> {
+): Effect.fn.Return<(id: string) => Place> {
   const keyed = concurrency?.key == null ? null : Result.getOrNull(compileOrdering(concurrency.key))
   const ranked = priority === null ? null : Result.getOrNull(compileRequestValue(priority.key))
   const otherwise = priority?.default ?? usualPriority
-  const lines = new Map<string, InLine>()
+  const places = new Map<string, Place>()
   if (keyed !== null || ranked !== null) {
     yield* forEachRequest(runs, keyed?.looksAtBody === true || ranked?.looksAtBody === true, (id, request) => {
       const key = keyed?.of(request) ?? ""
-      lines.set(id, { key, priority: ranked === null ? usualPriority : priorityOf(ranked.of(request), otherwise) })
+      places.set(id, { key, priority: ranked === null ? usualPriority : priorityOf(ranked.of(request), otherwise) })
     })
   }
-  return (id) => lines.get(id) ?? { key: "", priority: otherwise }
+  return (id) => places.get(id) ?? { key: "", priority: otherwise }
 })

@@ -7,7 +7,7 @@ import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { giveTurns, isLimited, maxWaitingRuns } from "@tidegate/storage/workflows/RunTurns"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { makeRatePermits, type StepPermits } from "../limits/RatePermits.ts"
-import { linesOf } from "./KeysOf.ts"
+import { placesOf } from "./KeysOf.ts"
 
 /** How soon (ms) to ask again when permits are being stored. Usually their storing wakes the workflow before. */
 const permitsAfter = 1_000
@@ -99,7 +99,7 @@ export const makeRunTurns = (
 
   const give = Effect.fnUntraced(function* (asking: ReadonlyArray<DueRun>) {
     const now = yield* Clock.currentTimeMillis
-    const lineOf = yield* linesOf(asking, settings ?? { concurrency: null, priority: null })
+    const placeOf = yield* placesOf(asking, settings ?? { concurrency: null, priority: null })
     // Cleared before the transaction reads: what is noted while it reads must not be forgotten after it.
     const gone = [...left]
     const all = isDueAll
@@ -108,7 +108,7 @@ export const makeRunTurns = (
     isDueAll = false
     const given = yield* giveTurns({
       workflowId,
-      asking: asking.map(({ created_at, id, team_id }) => ({ id, team_id, created_at, ...lineOf(id) })),
+      asking: asking.map(({ created_at, id, team_id }) => ({ id, team_id, created_at, ...placeOf(id) })),
       left: gone,
       all,
       now,

@@ -23,7 +23,7 @@ it(
         body: Buffer.from(body)
       })
       expect(answer.status).toBe(200)
-      return (await answer.json()).request_id
+      return ((await answer.json()) as { readonly request_id: string }).request_id
     }
     const eventOf = async (request: string): Promise<string> => {
       const [row] = await gateway.sql("select id from events where request_id = $1", [request])

@@ -3,6 +3,7 @@ import { type Sharding, Singleton } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import type { Database } from "@tidegate/storage/Database"
 import { advanceDataDeletion, type OpenDataDeletion, openDataDeletions } from "@tidegate/storage/deletion/DataRemoval"
+import { readPlaces } from "@tidegate/storage/deletion/Places"
 import {
   beginDataRemoval,
   cancelSelectedEvents,
@@ -58,10 +59,11 @@ const stopActors = Effect.fnUntraced(function* (deletion: OpenDataDeletion) {
 /** Goes on with a deletion as far as it can in its turn. Returns how long (ms) it has to wait. */
 const advance = Effect.fnUntraced(function* (deletion: OpenDataDeletion) {
   const until = (yield* Clock.currentTimeMillis) + turnMs
+  const places = yield* readPlaces
   for (;;) {
     const began = yield* Clock.currentTimeMillis
     if (began >= until) return 0
-    const next = yield* advanceDataDeletion(deletion.id)
+    const next = yield* advanceDataDeletion(deletion.id, places)
     if (next === "to be stopped") yield* stopActors(deletion)
     else if (next !== 0) return next === "at rest" ? everyMs : next
     // Half of the time is for others.

@@ -38,7 +38,10 @@ const dyingFirst = Effect.fnUntraced(function* (id: string) {
 })
 
 /** Goes on until the deletion rests, and stops what waits when that is its turn. */
-const goOn = Effect.fnUntraced(function* (id: string, next: typeof advanceDataDeletion = advanceDataDeletion) {
+const goOn = Effect.fnUntraced(function* (
+  id: string,
+  next: (id: string) => ReturnType<typeof advanceDataDeletion> = advanceDataDeletion
+) {
   for (;;) {
     const then = yield* next(id)
     if (then === "at rest") return yield* readDeletion({ id, team_id: mine })
@@ -263,7 +266,7 @@ layer(world, { excludeTestServices: true })("Deletion of data", (it) => {
         const proof = yield* deleteAll(text)
         expect(proof).toMatchObject({ stage: "done" })
         expect(proof.deleted["requests"]).toBe(6)
-        expect(proof.unreadable_count).toBeGreaterThan(0)
+        expect(proof.unreadable_count).toBe(1)
         expect(yield* sql`select id from requests where id = any(string_to_array(${ids.join(",")}, ','))`).toEqual([
           { id: ids[6] }
         ])

@@ -1,13 +1,21 @@
 import { expect, layer } from "@effect/vitest"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { start } from "../../embedded-postgres/src/EmbeddedPostgres.ts"
 import { temporaryFolder } from "../../../test/temporaryFolder.ts"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
 import { retain } from "../src/retention/Retention.ts"
+import {
+  confirmDeletion,
+  readDeletion as readDataDeletion,
+  requestDeletion as requestDataDeletion
+} from "../src/deletion/DataDeletions.ts"
+import { advanceDataDeletion, DataDeletionPace } from "../src/deletion/DataRemoval.ts"
+import { beginDataRemoval } from "../src/deletion/Stopping.ts"
+import { parseSecretKeys, Secrets } from "../src/secrets/Secrets.ts"
 import { requestDeletion } from "../src/teams/TeamDeletions.ts"
 import { beginRemoval, DeletionPace, removePiece } from "../src/teams/TeamRemoval.ts"
 import { makeOldDays } from "./OldDays.ts"
@@ -24,7 +32,10 @@ const world = Layer.unwrap(
     const { superuserUrl } = yield* start({ home: join(yield* temporaryFolder, "postgres"), disposable: true })
     return Layer.effectDiscard(Effect.andThen(migrate, makeOldDays(old))).pipe(
       Layer.provideMerge(
-        Database.layer({ url: superuserUrl, connections: 2, hotConnections: 1, journalConnections: 1 })
+        Layer.merge(
+          Database.layer({ url: superuserUrl, connections: 2, hotConnections: 1, journalConnections: 1 }),
+          Secrets.layer({ keys: Result.getOrThrow(parseSecretKeys("ab".repeat(32))) })
+        )
       )
     )
   })
@@ -55,6 +66,8 @@ const mark = Effect.fnUntraced(function* (team: string, age: number, text: strin
   expect(marked.map(({ length }) => length > 0)).toEqual([true, true, true, true])
 })
 
+const pace = { rows: 1_000, bytes: 1_000_000, planMs: 60_000, targets: 1_000 }
+
 const places = ["header", "body", "answer", "journal", "transformed"]
 const foundOf = (text: string) => Effect.forEach(places, (place) => isInFiles(`${text}-${place}`))
 const all = places.map(() => true)
@@ -72,6 +85,30 @@ layer(world, { excludeTestServices: true })("Bytes of what was deleted", (it) =>
       expect(yield* foundOf("kept-today")).toEqual(all)
       expect((yield* sql`select from requests where id = ${requestOf(mine, old.days)}`).length).toBe(1)
     })
+  )
+
+  it.effect("A person's data is in no file of the tables that the proof names, once these are vacuumed in full", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* mark(mine, 1, "deleted-person")
+      yield* mark(other, 1, "kept-person")
+      expect(yield* isInFiles("deleted-person")).toBe(true)
+      const which = { id: "del_1", team_id: mine }
+      yield* requestDataDeletion({ ...which, text: "deleted-person", filter: {}, by: null })
+      while ((yield* advanceDataDeletion(which.id)) !== "at rest");
+      yield* confirmDeletion(which, null)
+      for (let next; next !== "at rest"; next = yield* advanceDataDeletion(which.id)) {
+        if (next === "to be stopped") yield* beginDataRemoval(which.id)
+      }
+      const { deleted, stage } = yield* readDataDeletion(which)
+      expect([stage, Object.keys(deleted).toSorted()]).toEqual([
+        "done",
+        ["attempts", "event_data", "events", "executions", "requests", "workflow_runs", "workflow_steps"]
+      ])
+      for (const table of Object.keys(deleted)) yield* sql`vacuum full ${sql(table)}`
+      expect(yield* isInFiles("deleted-person")).toBe(false)
+      expect(yield* isInFiles("kept-person")).toBe(true)
+    }).pipe(Effect.provideService(DataDeletionPace, { ...pace, quietMs: 0 }))
   )
 
   it.effect(

@@ -122,12 +122,13 @@ export const requestDeletion = Effect.fnUntraced(function* (
   yield* transaction(sql)(
     Effect.gen(function* () {
       // One at a time per team: nobody comes between the look and the insert.
-      if (!(yield* holdTeam(team_id))) return yield* notFound("team", team_id)
+      if (!(yield* holdTeam(team_id))) yield* notFound("team", team_id)
       const [open] = yield* sql<{ id: string }>`
-        select id from data_deletions where team_id = ${team_id} and (finished_at is null or id = ${id}) limit 1`
+        select id from data_deletions where team_id = ${team_id} and (finished_at is null or id = ${id})
+        order by id = ${id} desc limit 1`
       if (open?.id === id) return
       if (open !== undefined) {
-        return yield* fail("TEAM_LIMIT_REACHED", `the deletion ${open.id} is under way, and a team has one at a time`, {
+        yield* fail("TEAM_LIMIT_REACHED", `the deletion ${open.id} is under way, and a team has one at a time`, {
           limit: 1
         })
       }
@@ -156,7 +157,7 @@ export const confirmDeletion = Effect.fnUntraced(function* (
       const { confirmed_at, filter, stage } = yield* find(which, "lock")
       if (confirmed_at !== null) return
       if (stage !== "planned") {
-        return yield* fail(
+        yield* fail(
           "BULK_OPERATION_NOT_RUNNABLE",
           `the deletion is ${stage}: only a plan that is complete can be confirmed`
         )
@@ -197,7 +198,7 @@ export const cancelDeletion = Effect.fnUntraced(function* (
       const { finished_at, stage } = yield* find(which, "lock")
       if (stage === "cancelled") return
       if (finished_at !== null) {
-        return yield* fail("BULK_OPERATION_NOT_CANCELABLE", `the deletion is ${stage}: it has ended`)
+        yield* fail("BULK_OPERATION_NOT_CANCELABLE", `the deletion is ${stage}: it has ended`)
       }
       yield* endDeletion(which.id, "cancelled")
     })

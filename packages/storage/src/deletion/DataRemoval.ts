@@ -35,6 +35,9 @@ export const DataDeletionPace = Context.Reference<DataDeletionPace>("@tidegate/s
   defaultValue: () => ({ rows: 2_000, bytes: 4 * 1024 * 1024, quietMs: 90_000, planMs: 86_400_000, targets: 500_000 })
 })
 
+/** How far (ms) the clocks of two processes may differ. */
+const clocksDifferMs = 600_000
+
 /** A deletion that has not ended. */
 export type OpenDataDeletion = Pick<Row, "id" | "team_id" | "stage">
 
@@ -77,8 +80,8 @@ const nextRange = Effect.fnUntraced(function* (row: Row, place: Place) {
   const pace = yield* DataDeletionPace
   const { bytes, key, prefix, table, texts } = place
   const names = key.map(({ name }) => `r.${name}`).join(", ")
-  // Nothing is older than the request or the run that it came of.
-  const since = row.filter.from === undefined ? 0 : Date.parse(row.filter.from)
+  // Nothing is older than the request or the run that it came of, by the clock of the process that made it.
+  const since = row.filter.from === undefined ? 0 : Date.parse(row.filter.from) - clocksDifferMs
   const day = prefix === null ? sql`true` : sql`${sql.literal(`r.${key[0]!.name}`)} >= ${idBound(prefix, since)}`
   const behind = row.at_key === null ? day : compared(sql, place, ">", row.at_key)
   const sized = [...texts, ...bytes].map((name) => `coalesce(pg_column_size(r.${name}), 0)`).join(" + ")
@@ -197,14 +200,15 @@ const tooMany = (limit: number) => ({
   message: `more than ${limit} requests and runs were found: delete them in several deletions, each of a shorter time (from, to)`
 })
 
-/** Does the next piece of a deletion, in one transaction. */
+/** Does the next piece of a deletion, in one transaction. `known`: the places, for a caller that does several pieces. */
 export const advanceDataDeletion = Effect.fnUntraced(function* (
-  id: string
+  id: string,
+  known?: ReadonlyArray<Place>
 ): Effect.fn.Return<NextPiece, SqlError.SqlError | SecretUnreadable, SqlClient.SqlClient | Secrets> {
   const sql = yield* SqlClient.SqlClient
   const pace = yield* DataDeletionPace
   const now = yield* Clock.currentTimeMillis
-  const places = yield* readPlaces
+  const places = known ?? (yield* readPlaces)
   return yield* sql.withTransaction(
     Effect.gen(function* () {
       const [row] = yield* sql<Row>`
@@ -275,5 +279,7 @@ const passEnded = Effect.fnUntraced(function* ({ confirmed_at, found, id, pass, 
     return "at rest" as const
   }
   yield* go("searching", 1, new Date(now + quietMs))
+  // They are counted again: those that are left are told in the end.
+  yield* sql`update data_deletions set unreadable = 0 where id = ${id}`
   return quietMs
 })

@@ -178,8 +178,7 @@ export const readPlaces = Effect.gen(function* () {
     const declared: Table = tables[table]
     const { hashed = [], sealed = {} } = declared
     const isReadable = ({ name }: Column) => !hashed.includes(name) && !Object.hasOwn(sealed, name)
-    return {
-      ...(placesOf[table] as PlaceOf),
+    return Object.assign({}, placesOf[table] as PlaceOf, {
       table,
       key: own.filter(({ key }) => key !== null).toSorted((a, b) => a.key! - b.key!),
       texts: own.flatMap((column) =>
@@ -187,6 +186,6 @@ export const readPlaces = Effect.gen(function* () {
       ),
       bytes: own.flatMap((column) => (column.type === "bytea" && isReadable(column) ? [column.name] : [])),
       prefix: declared.kind === "grows" ? declared.by[1] : null
-    }
+    })
   })
 })

@@ -8,7 +8,7 @@ import { decodedApart } from "@tidegate/model/ContentCoding"
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 const escaped = (text: string, hex: (code: string) => string): string =>
-  text.replaceAll(/[^\x00-\x7f]/g, (unit) => `\\u${hex(unit.charCodeAt(0).toString(16).padStart(4, "0"))}`)
+  text.replaceAll(/[\u0080-\uffff]/g, (unit) => `\\u${hex(unit.charCodeAt(0).toString(16).padStart(4, "0"))}`)
 
 const percented = (text: string): string =>
   encodeURIComponent(text.toWellFormed()).replaceAll(

@@ -62,6 +62,7 @@ const long = [
   "contract/openapi/Mutated",
   "upgrade/Update",
   "dashboard/Pages",
+  "dashboard/Forms",
   "gate/Refusals",
   "sandbox/test/Hostile",
   "test/faults",

@@ -10,7 +10,7 @@ import { Read, Rows } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useRefresh, useRole, useSession } from "../session.ts"
 
-/** Who may not delete a team, in words; null: the caller may. */
+/** Why the caller may not delete the team; null: they may. */
 const useObstacle = (): string | null => {
   const { isSignedInOwner } = useRole()
   return isSignedInOwner ? null : "Only an owner who is signed in can delete the team. A key cannot."

@@ -1,4 +1,4 @@
-import { createContext, use } from "react"
+import { createContext, type ReactNode, use } from "react"
 import { TidegateError } from "@tidegate/client/source"
 import { messageOf } from "../gateway.ts"
 
@@ -33,6 +33,7 @@ const fieldOf = (path: string, names: ReadonlyArray<string>): string | undefined
 const namesIn = (form: HTMLFormElement): ReadonlyArray<string> =>
   [...form.querySelectorAll<HTMLElement>("[data-field]")].map(({ dataset }) => dataset["field"] ?? "")
 
+/** Where a form shows a failure. One that is about none of its fields is shown as a whole. */
 export const faultsOf = (error: unknown, form: HTMLFormElement): Faults => {
   const names = namesIn(form)
   const atFields = new Map<string, string>()
@@ -59,7 +60,7 @@ export const useDescribed = (name: string) => {
 }
 
 /** What is below a field: why the gateway refuses its value, and what it means. */
-export const Below = ({ help, name }: { readonly name: string; readonly help?: React.ReactNode }) => {
+export const Below = ({ help, name }: { readonly name: string; readonly help?: ReactNode }) => {
   const fault = use(FaultsContext).atFields.get(name)
   return (
     <>

@@ -20,13 +20,12 @@ const useOthers = (workflow: string, now: unknown): Choices => {
   const others = (data?.models ?? []).flatMap(({ id, name, status }) =>
     id !== workflow && (status === "active" || status === "paused" || id === now) ? [[id, name] as const] : []
   )
+  // From the beginning, because a select takes its first value from its choices, and they come later.
   return typeof now === "string" && !others.some(([id]) => id === now) ? [[now, now], ...others] : others
 }
 
 const Choose = ({ choices, field, name, now }: { readonly choices: Choices } & Field) => (
   <ChoiceField
-    // The choices come later than the field, and a select takes its first value from them.
-    key={choices.length}
     name={name}
     label={field.label}
     help={field.help}

@@ -45,13 +45,16 @@ export const WorkflowRateLimit = Schema.Struct({
 }).annotate({ identifier: "WorkflowRateLimit" })
 export type WorkflowRateLimit = typeof WorkflowRateLimit.Type
 
+/** A priority is from `-mostPriority` to `mostPriority`. */
+export const mostPriority = 100
+
 /**
  * Of the runs that wait, those with the highest number at `key` begin first. `default`: the priority of a run whose value there is not a whole
  * number.
  */
 export const WorkflowPriority = Schema.Struct({
   key: Schema.String,
-  default: Schema.Int
+  default: Schema.Int.check(Schema.isBetween({ minimum: -mostPriority, maximum: mostPriority }))
 }).annotate({ identifier: "WorkflowPriority" })
 export type WorkflowPriority = typeof WorkflowPriority.Type
 

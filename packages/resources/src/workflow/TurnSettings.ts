@@ -1,9 +1,10 @@
 import { Result, Schema } from "effect"
 import { maxPathLength } from "@tidegate/json/JsonPath"
 import { RatePeriod, ratePeriodMs } from "@tidegate/model/Destination"
+import { mostPriority } from "@tidegate/model/WorkflowTriggers"
 import { compileOrdering } from "@tidegate/rules/Ordering"
 import { largestBatch } from "@tidegate/workflows/triggers/Batch"
-import { mostPriority, usualPriority } from "@tidegate/workflows/triggers/Priority"
+import { usualPriority } from "@tidegate/workflows/triggers/Priority"
 import { OneOf, optional, text } from "../Members.ts"
 
 /** Settings of a workflow that let its runs wait before they begin, as they are written. */

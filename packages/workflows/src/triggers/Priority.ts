@@ -1,9 +1,8 @@
 import { compareNumbers, isJsonNumber, isWholeNumber } from "@tidegate/json/ExactNumber"
+import { mostPriority } from "@tidegate/model/WorkflowTriggers"
 
 /** The priority of a run among those that wait for their turn. Pure: it follows the value that the request has. */
 
-/** A priority is from `-mostPriority` to `mostPriority`. */
-export const mostPriority = 100
 export const usualPriority = 0
 
 /** Characters of a text that may be a number. */

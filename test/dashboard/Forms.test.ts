@@ -30,6 +30,7 @@ const it = pageIt
       debounce: { key: "body.order.id", wait_ms: 30_000 },
       concurrency: { limit: 1 },
       rate_limit: { count: 60, period: "minute" },
+      priority: { key: "headers.x-rank", default: -5 },
       on_failure: { workflow_id: told.id }
     })
     return { full, make, source, told }
@@ -70,6 +71,28 @@ describe.skipIf(!hasBrowser)("Forms of the dashboard", () => {
     await page.getByRole("button", { name: "Save the triggers" }).click()
     await page.getByText("Saved", { exact: true }).waitFor()
     expect(await triggersOf(gateway, flow.full.id)).toEqual(stored)
+  })
+
+  it("A workflow refuses the on-failure workflow of its team, and gets a priority only with a limit", async ({
+    flow,
+    gateway,
+    page
+  }) => {
+    const workflow = await flow.make({ on_failure: { workflow_id: null } })
+    await page.goto(`./workflows/${workflow.id}/triggers`)
+    expect(await page.getByLabel("Workflow", { exact: true }).inputValue()).toBe("")
+    const important = "Let important ones begin first"
+    expect(await use(page, important).isDisabled()).toBe(true)
+    await use(page, "Limit how many run at once").check()
+    await use(page, important).check()
+    await setting(page, important).getByLabel("Key", { exact: true }).fill("body.rank")
+    await page.getByRole("button", { name: "Save the triggers" }).click()
+    await page.getByText("Saved", { exact: true }).waitFor()
+    expect(await triggersOf(gateway, workflow.id)).toMatchObject({
+      concurrency: { limit: 1, key: null },
+      priority: { key: "body.rank", default: 0 },
+      on_failure: { workflow_id: null }
+    })
   })
 
   it("Triggers are written by the keyboard, a refusal is shown at its field, and a change of the steps meanwhile does not matter", async ({

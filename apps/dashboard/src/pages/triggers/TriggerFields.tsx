@@ -31,7 +31,7 @@ const Choose = ({ choices, field, name, now }: { readonly choices: Choices } & F
     help={field.help}
     required={field.isOptional !== true}
     defaultValue={typeof now === "string" ? now : ""}
-    choices={[["", "–"], ...choices]}
+    choices={[["", field.empty ?? "–"], ...choices]}
   />
 )
 

@@ -13,6 +13,8 @@ export interface TriggerField {
   /** What a new setting has; null: nothing. */
   readonly fresh: string | number | null
   readonly isOptional?: boolean
+  /** For a workflow: what the empty choice says. It is stored as null. */
+  readonly empty?: string
   readonly choices?: ReadonlyArray<readonly [value: string, label: string]>
   readonly min?: number
   readonly max?: number
@@ -26,6 +28,8 @@ export interface TriggerKind {
   readonly about: string
   /** Settings with which it cannot be used. */
   readonly excludes: ReadonlyArray<TriggerName>
+  /** Settings of which it needs one: without them it has no effect. */
+  readonly needsOneOf?: ReadonlyArray<TriggerName>
   /** Only a workflow with a source can have it. */
   readonly needsSource?: boolean
   /** How many of it there can be. Of several, the API has a list. */

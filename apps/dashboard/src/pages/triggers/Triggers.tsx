@@ -34,10 +34,10 @@ const pathOf = ({ most, name }: TriggerKind, index: number): string =>
 
 const memberIn = (form: HTMLFormElement, { fields }: TriggerKind, path: string): Members =>
   Object.fromEntries(
-    fields.flatMap(({ kind, name }) => {
+    fields.flatMap(({ kind, name }): ReadonlyArray<readonly [string, string | number | null]> => {
       const text = textOf(form, `${path}.${name}`)
-      if (text === "") return []
-      return [[name, kind === "duration" || kind === "number" ? Number(text) : text] as const]
+      if (text === "") return kind === "workflow" ? [[name, null]] : []
+      return [[name, kind === "duration" || kind === "number" ? Number(text) : text]]
     })
   )
 
@@ -55,6 +55,10 @@ const triggersIn = (form: HTMLFormElement, items: Items, { triggers }: Row<"Work
 const obstacle = (kind: TriggerKind, items: Items, { source_id }: Row<"Workflow">): string | null => {
   const other = kind.excludes.find((name) => (items.get(name) ?? []).length > 0)
   if (other !== undefined) return `It cannot be used together with “${titleOf(other)}”.`
+  const { needsOneOf = [] } = kind
+  if (needsOneOf.length > 0 && needsOneOf.every((name) => (items.get(name) ?? []).length === 0)) {
+    return `It needs ${needsOneOf.map((name) => `“${titleOf(name)}”`).join(" or ")}.`
+  }
   return kind.needsSource === true && source_id === null ? "It needs a source, and the workflow has none." : null
 }
 
@@ -159,7 +163,8 @@ const Write = ({ workflow }: { readonly workflow: Row<"Workflow"> }) => {
   )
 }
 
-const shownAs = ({ choices = [], kind }: TriggerField, value: unknown): ReactNode => {
+const shownAs = ({ choices = [], empty, kind }: TriggerField, value: unknown): ReactNode => {
+  if (value === null) return empty
   if (typeof value === "number") return kind === "duration" ? exactLength(value) : value.toLocaleString()
   if (typeof value !== "string") return undefined
   return kind === "workflow" ? (

@@ -12,7 +12,9 @@ export const onFailure: TriggerKind = {
       label: "Workflow",
       kind: "workflow",
       fresh: null,
-      help: "An active or a paused workflow of the team. If none is chosen here, that of the team begins, if it has one."
+      isOptional: true,
+      empty: "None, not even that of the team",
+      help: "An active or a paused workflow of the team. Without this setting, that of the team begins, if it has one."
     }
   ]
 }

@@ -19,7 +19,7 @@ const dear = [
   "benchmarks/test/**/*.test.ts",
   "packages/channels/test/{Machine,Sequences}.test.ts",
   "packages/coordination/test/{Coordination,IngestLease,Outages,Pacer}.test.ts",
-  "packages/entities/test/{Breakdown,BulkOperation,ClusterWire,Commands,DeliveryQueue,HandingOver,OrderingKeys,RunFairness,Senders,Workshop}.test.ts",
+  "packages/entities/test/{Breakdown,BulkOperation,ClusterWire,Commands,DeliveryQueue,HandingOver,OrderingKeys,RunDeaths,RunFairness,Senders,Workshop}.test.ts",
   "packages/egress/test/{AttemptErrorCode,Egress,Stream}.test.ts",
   "packages/foreign-databases/test/{PgBouncer,PostgresServers,Strangers}.test.ts",
   "packages/formatter/test/{Hostile,Large,Phrases,Words}.test.ts",

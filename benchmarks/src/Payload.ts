@@ -32,10 +32,10 @@ const template = (() => {
  * Microseconds of the machine's monotonic clock. Unlike the wall clock it never jumps. Unlike `performance.now` it has the same
  * origin in every process, so the target can compare a time that the generator has written.
  */
-export const nowMicros: () => number = (() => {
-  const origin = Number(process.hrtime.bigint() / 1000n) - performance.now() * 1000
-  return () => Math.round(origin + performance.now() * 1000)
-})()
+export const nowMicros = (): number => {
+  const [seconds, nanos] = process.hrtime()
+  return seconds * 1_000_000 + Math.floor(nanos / 1_000)
+}
 
 /**
  * The facts in a body about its sending: the intended send time in microseconds, its run, its number in the run, and its customer

@@ -1,5 +1,5 @@
 import type { Cluster } from "./Cluster.ts"
-import type { Course, Fault, Mended } from "./Faults.ts"
+import type { Course, Fault, Mended } from "./Fault.ts"
 import { Findings } from "./Findings.ts"
 import { type History, historyOf } from "./History.ts"
 import type { Load, Sent } from "./Load.ts"

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { Flag } from "effect/cli"
-import { type Signed, signerOf, signingSecretOf, type Unsigned } from "@tidegate/verification/Signing"
+import type { Unsigned } from "@tidegate/verification/Signing"
 import { CliFailure, failureOf, usage } from "./Failure.ts"
 import type { Schemas } from "./Gateway.ts"
 import { plain, tell } from "./Output.ts"
@@ -30,24 +30,22 @@ export interface Sent {
 }
 
 /** Signs the request for its source. It stays unsigned if the source does not verify. */
-const signed = (source: Schemas["Source"], request: Unsigned, secretEnv: string): Effect.Effect<Signed, CliFailure> => {
+const signed = Effect.fnUntraced(function* (source: Schemas["Source"], request: Unsigned, secretEnv: string) {
   const { auth, auth_type } = source.config
-  const unsigned = { headers: {}, body: request.body }
-  if (auth_type === null) return Effect.succeed(unsigned)
+  if (auth_type === null) return { headers: {}, body: request.body }
+  const { signerOf, signingSecretOf } = yield* Effect.promise(() => import("@tidegate/verification/Signing"))
   const name = signingSecretOf({ type: source.type, auth_type })
-  if (name === null) return Effect.fail(usage(`requests of ${source.type} cannot be signed here: add --no-sign`))
+  if (name === null) return yield* usage(`requests of ${source.type} cannot be signed here: add --no-sign`)
   const secret = process.env[secretEnv]
   if (secret === undefined || secret === "") {
-    return Effect.fail(
-      usage(`${source.name} verifies its senders: put its ${name} into ${secretEnv}, or add --no-sign`)
-    )
+    return yield* usage(`${source.name} verifies its senders: put its ${name} into ${secretEnv}, or add --no-sign`)
   }
   const sign = signerOf({ type: source.type, auth_type, auth: { ...auth, [name]: secret } })
-  const made = sign?.(request) ?? null
-  return made === null
-    ? Effect.fail(usage(`${source.type}: the secret is not valid, or the body is of a kind that it does not sign`))
-    : Effect.succeed(made)
-}
+  return (
+    sign?.(request) ??
+    (yield* usage(`${source.type}: the secret is not valid, or the body is of a kind that it does not sign`))
+  )
+})
 
 /** Whether a URL is below the source's URL: a path with `..`, or with encoded dots, could name another source. */
 const isBehind = (base: string, { origin, pathname }: URL): boolean => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest"
 import { readNumber } from "@tidegate/json/ExactNumber"
 import { writeJson } from "@tidegate/json/NumberMarks"
-import { type JsonObject, parseYaml, printYaml } from "../src/transfer/Yaml.ts"
+import type { JsonObject } from "../src/transfer/Json.ts"
+import { parseYaml, printYaml } from "../src/transfer/Yaml.ts"
 
 const parse = (text: string) => parseYaml(Buffer.from(text), "file.yaml")
 const refused = (text: string | Uint8Array): string => {

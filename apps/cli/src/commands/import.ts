@@ -5,7 +5,7 @@ import { call } from "../Gateway.ts"
 import { readFileAt } from "../Input.ts"
 import { colored, Json, jsonLine, plain, progress, progressOver, say, Screen } from "../Output.ts"
 import type { Step } from "../transfer/Plan.ts"
-import { isObject } from "../transfer/Yaml.ts"
+import { isObject } from "../transfer/Json.ts"
 
 const flags = {
   file: Argument.String("file").pipe(

@@ -6,7 +6,7 @@ import type { Row } from "./Kind.ts"
 import type { Plan, Step } from "./Plan.ts"
 import { referencesIn, type Target, targets, withIds } from "./References.ts"
 import { referred } from "./Rules.ts"
-import { isObject, type Json, type JsonObject, textOf } from "./Yaml.ts"
+import { isObject, type Json, type JsonObject, textOf } from "./Json.ts"
 
 /** Ids of existing resources by name; extended as resources are created. */
 type Ids = Readonly<Record<Kind, Map<string, string>>>

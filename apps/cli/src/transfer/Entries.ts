@@ -3,7 +3,7 @@ import { type Names, type Target, withNames } from "./References.ts"
 import { ruleOf } from "./Rules.ts"
 import { covers } from "./Secrets.ts"
 import { kindOfWorkflow } from "./WorkflowEntries.ts"
-import { isObject, type Json, type JsonObject, textOf } from "./Yaml.ts"
+import { isObject, type Json, type JsonObject, textOf } from "./Json.ts"
 
 /*
  * The content of a file: resources by name. They refer to each other by name, so that a file can be imported into any

@@ -3,7 +3,7 @@ import { hasCredentials, type Kind, kindOf, kinds, singular } from "./Entries.ts
 import { type Inventory, takeInventory } from "./Inventory.ts"
 import type { Entry } from "./Kind.ts"
 import { referrer } from "./Secrets.ts"
-import { isObject, type Json, type JsonObject, textOf } from "./Yaml.ts"
+import { isObject, type Json, type JsonObject, textOf } from "./Json.ts"
 
 /** The names of an authentication mode's credentials, by provider and mode. */
 type CredentialNames = ReadonlyMap<string, ReadonlyArray<string>>

@@ -1,4 +1,5 @@
 import { type Client, TidegateError } from "@tidegate/client/source"
+import { accountsByName } from "./Accounts.ts"
 import { entryOf, type Kind, kinds, singular } from "./Entries.ts"
 import type { Entry, Row } from "./Kind.ts"
 import type { Names } from "./References.ts"
@@ -37,17 +38,10 @@ export const several = async <A>(work: ReadonlyArray<A>, run: (one: A) => Promis
 }
 
 /** All of a list. */
-const everything = async (
-  client: Client,
-  list: Kind | "provider_accounts",
-  signal: AbortSignal
-): Promise<ReadonlyArray<Row>> => {
+const everything = async (client: Client, list: Kind, signal: AbortSignal): Promise<ReadonlyArray<Row>> => {
   // The order by name is one that no change of a resource's settings moves, so that none is missed between two pages.
   const byName = { limit: 255, order_by: "name", dir: "asc" } as const
-  const rows =
-    list === "provider_accounts"
-      ? client.list("/provider-accounts", { signal })
-      : client.list(`/${list}`, { params: { query: byName }, signal })
+  const rows = client.list(`/${list}`, { params: { query: byName }, signal })
   return (await Array.fromAsync<unknown>(rows)) as Array<Row>
 }
 
@@ -74,11 +68,6 @@ const wholeWorkflows = async (
   return listed.flatMap((row) => whole.get(row.id) ?? (whole.has(row.id) ? [] : [row]))
 }
 
-/** The name of a provider account in a file. */
-const accountName = ({ name, provider_key }: Row): string => `${provider_key as string}/${name}`
-
-const isRevoked = ({ revoked_at }: Row): boolean => typeof revoked_at === "string"
-
 /** `isWanted`: the workflows whose steps are needed, by name. */
 export const takeInventory = async (
   client: Client,
@@ -87,15 +76,14 @@ export const takeInventory = async (
 ): Promise<Inventory> => {
   const rows = new Map<Kind, ReadonlyArray<Row>>()
   for (const kind of kinds) rows.set(kind, await everything(client, kind, signal))
-  const accounts = (await everything(client, "provider_accounts", signal)).filter((one) => !isRevoked(one))
+  const accounts = await accountsByName(client, signal)
   rows.set("workflows", await wholeWorkflows(client, rows.get("workflows")!, isWanted, signal))
 
-  const byAccount = Map.groupBy(accounts, accountName)
   const names: Names = new Map([
     ...kinds.flatMap((kind) => rows.get(kind)!.map(({ id, name }) => [id, { target: singular[kind], name }] as const)),
     // An account whose name is not unique stays an id: the name does not say which it is.
-    ...[...byAccount].flatMap(([name, found]) =>
-      found.length === 1 ? [[found[0]!.id, { target: "provider_account", name }] as const] : []
+    ...[...accounts].flatMap(([name, ids]) =>
+      ids.length === 1 ? [[ids[0]!, { target: "provider_account", name }] as const] : []
     )
   ])
   const ofKind = (kind: Kind): ReadonlyMap<string, Known> =>
@@ -110,6 +98,6 @@ export const takeInventory = async (
       Kind,
       ReadonlyMap<string, Known>
     >),
-    provider_accounts: new Map([...byAccount].map(([name, found]) => [name, found.map(({ id }) => id)]))
+    provider_accounts: accounts
   }
 }

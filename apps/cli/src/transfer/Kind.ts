@@ -1,5 +1,5 @@
 import type { Names } from "./References.ts"
-import type { JsonObject } from "./Yaml.ts"
+import type { JsonObject } from "./Json.ts"
 
 /** A resource in a file. */
 export type Entry = JsonObject & { readonly name: string }

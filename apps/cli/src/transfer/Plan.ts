@@ -1,13 +1,15 @@
 import { didYouMean } from "@tidegate/model/NearestName"
 import { type CliFailure, usage } from "../Failure.ts"
+import { noAccount, severalAccounts } from "./Accounts.ts"
 import { hasCredentials, type Kind, kindOf, kinds, singular } from "./Entries.ts"
 import type { Inventory } from "./Inventory.ts"
 import type { Entry, Row } from "./Kind.ts"
-import { referencesIn, type Target, targets } from "./References.ts"
+import { referencesIn, targets } from "./References.ts"
 import { normalRules, referred } from "./Rules.ts"
 import { covers, type Reference, referenceTo, resolve } from "./Secrets.ts"
 import { type Change, changesOf } from "./Values.ts"
-import { isObject, type Json, type JsonObject, type Parsed, type Path, textOf } from "./Yaml.ts"
+import { isObject, type Json, type JsonObject, type Path, textOf } from "./Json.ts"
+import type { Parsed } from "./Yaml.ts"
 
 /** Maximum number of entries of a kind: more than a team has. */
 const maxEntries = 5_000
@@ -194,17 +196,13 @@ const checkReferences = (kind: Kind, entry: Entry, path: Path, known: Known, fau
         list !== "provider_accounts" &&
         (kinds.indexOf(list) > kinds.indexOf(kind) || (list === kind && kind !== "workflows"))
       if (found > 1) {
-        faults.add(inside, `there are ${found} provider accounts ${name}: write the id of one of them instead`)
+        faults.add(inside, severalAccounts(name, found))
       } else if (isLater) faults.add(inside, `a ${singular[kind]} cannot refer to a ${target}`)
-      else if (found === 0) faults.add(inside, missing(target, name))
+      else if (found === 0) {
+        faults.add(inside, target === "provider_account" ? noAccount(name) : `there is no ${target} ${name}`)
+      }
     }
   }
-}
-
-const missing = (target: Target, name: string): string => {
-  if (target !== "provider_account") return `there is no ${target} ${name}`
-  const [provider = name] = name.split("/")
-  return `there is no provider account ${name}: connect an account at ${provider} with this name, or write the id of another one`
 }
 
 export interface Options {

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject, type Path } from "./Yaml.ts"
+import { isObject, type Json, type JsonObject, type Path } from "./Json.ts"
 
 /*
  * References to other resources by name. `{$source: shop}` stands for the id of the source `shop`, wherever an id may be written: in a

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { normalizeRules } from "@tidegate/rules/RuleSet"
 import type { Names } from "./References.ts"
-import { isObject, type Json, type JsonObject } from "./Yaml.ts"
+import { isObject, type Json, type JsonObject } from "./Json.ts"
 
 /** Rules of connections: in a file they refer to transformations and filters by name. */
 

@@ -1,6 +1,6 @@
 import { areEqualNumbers, isExactNumber } from "@tidegate/json/ExactNumber"
 import { looksMasked, maskSecret } from "@tidegate/redaction/Masking"
-import { isObject, type Json, type JsonObject, type Path } from "./Yaml.ts"
+import { isObject, type Json, type JsonObject, type Path } from "./Json.ts"
 
 /* Secrets are never in the file. A secret is replaced by `{$env: NAME}`, the name of the variable that contains it. */
 

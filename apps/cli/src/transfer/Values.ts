@@ -5,7 +5,7 @@ import { withoutSecretLooks } from "@tidegate/redaction/Redaction"
 import type { Entry } from "./Kind.ts"
 import { referenceIn } from "./References.ts"
 import { covers } from "./Secrets.ts"
-import { isObject, type Json, type JsonObject } from "./Yaml.ts"
+import { isObject, type Json, type JsonObject } from "./Json.ts"
 
 /** The values that an import changes, as a plan shows them: without secrets, and not too long. */
 

@@ -2,7 +2,7 @@ import { isSameMember } from "../workflows/Difference.ts"
 import { resourceOfStep } from "../workflows/StepResources.ts"
 import type { Entry, KindOf } from "./Kind.ts"
 import { referenceIn, referenceOf, type Target } from "./References.ts"
-import { isObject, type Json, type JsonObject } from "./Yaml.ts"
+import { isObject, type Json, type JsonObject } from "./Json.ts"
 
 /*
  * Workflows in a file. `source_id` and the `resource_id` of a step are names, as in the files of `workflows push`. Inside they are

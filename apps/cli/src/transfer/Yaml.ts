@@ -11,28 +11,15 @@ import {
   type SchemaOptions,
   visit
 } from "yaml"
-import { type ExactNumber, isExactNumber, isJsonObject, readNumber } from "@tidegate/json/ExactNumber"
-import { writeJson } from "@tidegate/json/NumberMarks"
+import { isExactNumber, readNumber } from "@tidegate/json/ExactNumber"
 import { CliFailure, usage } from "../Failure.ts"
 import { escaped } from "../Output.ts"
+import type { Json, JsonObject, Path } from "./Json.ts"
 
 /** Limits that are checked before an imported file is parsed, because it may come from somebody else. */
 export const largestFile = 8 * 1024 * 1024
 const maxNodes = 250_000
 const deepest = 64
-
-export type Json =
-  | string
-  | number
-  | ExactNumber
-  | boolean
-  | null
-  | ReadonlyArray<Json>
-  | { readonly [name: string]: Json }
-export type JsonObject = { readonly [name: string]: Json }
-export type Path = ReadonlyArray<string | number>
-
-export const isObject = (value: unknown): value is JsonObject => isJsonObject(value)
 
 /** Converts a decimal number of YAML to JSON's syntax, which has no `+`, no leading zeros, and digits on both sides of the point. */
 const asInJson = (written: string): string =>
@@ -53,10 +40,6 @@ const decimal: ScalarTag = {
 }
 
 const numbers: ParseOptions & SchemaOptions = { schema: "core", customTags: (tags) => [decimal, ...tags] }
-
-/** A value as text, for a message. */
-export const textOf = (value: Json | undefined): string =>
-  typeof value === "string" ? value : (writeJson(value) ?? "")
 
 /** The content of a file, with the lines of its values. */
 export interface Parsed {

@@ -1,5 +1,5 @@
 import { isSameJson } from "@tidegate/json/ExactNumber"
-import { isObject } from "../transfer/Yaml.ts"
+import { isObject } from "../transfer/Json.ts"
 import type { Members, Written } from "./Files.ts"
 
 /** What pushing a written workflow changes in the stored one. Members that are not written stay, so they are not compared. */

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { readJson } from "@tidegate/json/JsonText"
 import { type CliFailure, failureOf, usage } from "../Failure.ts"
 import { readFileAt } from "../Input.ts"
-import { isObject } from "../transfer/Yaml.ts"
+import { isObject } from "../transfer/Json.ts"
 
 /** Files with workflows: JSON, with or without comments, and modules whose default export is one workflow or a list of them. */
 

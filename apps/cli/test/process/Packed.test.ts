@@ -1,37 +1,58 @@
 import { execFile } from "node:child_process"
 import { existsSync } from "node:fs"
-import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises"
+import { chmod, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { expect } from "vitest"
 import { freePort } from "../../../../test/support/Ports.ts"
-import { it } from "./it.ts"
+import { it as usual } from "./it.ts"
 import { run } from "./Program.ts"
 
 const exec = promisify(execFile)
 const modules = fileURLToPath(new URL("../../../../node_modules", import.meta.url))
 const pack = fileURLToPath(new URL("../../../package/pack.mjs", import.meta.url))
 
+/** The package, packed and installed once for this file. */
+const it = usual
+  /** The folder of an installation without the optional dependencies, which are Node and PostgreSQL. */
+  .extend("installed", { scope: "file" }, async ({ folder }) => {
+    await exec(process.execPath, [pack, folder])
+    const tarball = (await readdir(folder)).find((name) => name.endsWith(".tgz"))!
+    expect(tarball).toMatch(/^tidegate-\d+\.\d+\.\d+\.tgz$/)
+    await writeFile(join(folder, "package.json"), "{}")
+    // No registry is there: whatever is missing in the tarball could come from nowhere.
+    const alone = { ...process.env, npm_config_registry: "http://127.0.0.1:9/", npm_config_offline: "true" }
+    await exec("npm", ["install", "--omit=optional", "--no-audit", "--no-fund", `./${tarball}`], {
+      cwd: folder,
+      env: alone
+    })
+    expect((await readdir(join(folder, "node_modules"))).filter((name) => !name.startsWith("."))).toEqual(["tidegate"])
+    return folder
+  })
+  /** The same folder, from then on with them: tests that need it without them come before. */
+  .extend("whole", { scope: "file" }, async ({ installed }) => {
+    const { optionalDependencies } = JSON.parse(
+      await readFile(join(installed, "node_modules/tidegate/package.json"), "utf8")
+    ) as { readonly optionalDependencies: object }
+    for (const name of Object.keys(optionalDependencies)) {
+      const there = join(modules, name)
+      if (!existsSync(there)) continue
+      await mkdir(dirname(join(installed, "node_modules", name)), { recursive: true })
+      await symlink(there, join(installed, "node_modules", name))
+    }
+    return installed
+  })
+
+const program = [process.execPath, "node_modules/tidegate/bin/tidegate.js"]
+
 it("Packed tarball installs without a registry and runs as npx tidegate", async ({
-  folder,
   gateway,
+  installed: folder,
   signedIn,
   starting,
   target
 }) => {
-  await exec(process.execPath, [pack, folder])
-  const tarball = (await readdir(folder)).find((name) => name.endsWith(".tgz"))!
-  expect(tarball).toMatch(/^tidegate-\d+\.\d+\.\d+\.tgz$/)
-  await writeFile(join(folder, "package.json"), "{}")
-  // No registry is there: whatever is missing in the tarball could come from nowhere.
-  const alone = { ...process.env, npm_config_registry: "http://127.0.0.1:9/", npm_config_offline: "true" }
-  await exec("npm", ["install", "--omit=optional", "--no-audit", "--no-fund", `./${tarball}`], {
-    cwd: folder,
-    env: alone
-  })
-  expect((await readdir(join(folder, "node_modules"))).filter((name) => !name.startsWith("."))).toEqual(["tidegate"])
-
   const npx = (...words: ReadonlyArray<string>) =>
     run(words, { cwd: folder, env: { ...signedIn, npm_config_offline: "true" }, program: ["npx", "tidegate"] })
   expect((await npx("--version")).said).toMatch(/^tidegate v\d+\.\d+\.\d+\n$/)
@@ -82,31 +103,37 @@ it("Packed tarball installs without a registry and runs as npx tidegate", async 
   const planned = await npx("workflows", "push", "flow.mjs", "--dry-run")
   expect(planned).toMatchObject({ code: 6, said: expect.stringContaining("+ workflow a packed flow") })
 
-  // The optional dependencies are Node and PostgreSQL. Without the former, an older Node cannot run the gateway.
+  // Without the Node of the optional dependencies, an older Node cannot run the gateway.
   const missing = older("start")
   expect(await run(missing.words, missing.options)).toMatchObject({
     code: 1,
     complained: expect.stringMatching(/^tidegate: the gateway needs Node 26/)
   })
-  for (const name of Object.keys(JSON.parse(manifest!).optionalDependencies)) {
-    const installed = join(modules, name)
-    if (!existsSync(installed)) continue
-    await mkdir(dirname(join(folder, "node_modules", name)), { recursive: true })
-    await symlink(installed, join(folder, "node_modules", name))
-  }
+})
+
+it("Packed gateway starts with all it serves, is looked at by doctor, and goes on elsewhere from its backup", async ({
+  starting,
+  whole: folder
+}) => {
   const port = String(await freePort())
   const key = "gwk_of_the_package"
-  const started = starting(["start"], {
-    cwd: folder,
-    env: { PORT: port, TIDEGATE_HOME: join(folder, "home"), TIDEGATE_API_KEY: key, DATABASE_URL: "" },
-    program: [process.execPath, "node_modules/tidegate/bin/tidegate.js"]
+  const settingsOf = (home: string) => ({
+    PORT: port,
+    TIDEGATE_HOME: join(folder, home),
+    TIDEGATE_API_KEY: key,
+    DATABASE_URL: ""
   })
-  await started.line((line) => line.includes("Create a source"))
+  const begin = async (home: string) => {
+    const begun = starting(["start"], { cwd: folder, env: settingsOf(home), program })
+    await begun.line((line) => line.includes("Create a source"))
+    return begun
+  }
+  const started = await begin("home")
   const origin = `http://localhost:${port}`
-  const call = async (path: string, body: object): Promise<unknown> => {
+  const call = async (path: string, body?: object): Promise<unknown> => {
     const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
-    const answer = await fetch(`${origin}/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) })
-    return answer.json()
+    const posting = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }
+    return (await fetch(`${origin}/v1${path}`, { headers, ...posting })).json()
   }
   // The sandbox, the formatter's worker and its libraries, the dashboard, the guides and the page of the API are in the package.
   const code = 'addHandler("transform", (request) => { request.body.n *= 2; return request })'
@@ -121,6 +148,33 @@ it("Packed tarball installs without a registry and runs as npx tidegate", async 
   }
   const script = /<script[^>]+src="([^"]+)"/.exec(await (await fetch(`${origin}/docs`)).text())![1]!
   expect((await fetch(new URL(script, `${origin}/docs`))).status).toBe(200)
+
+  const source = (await call("/sources", { name: "kept" })) as { readonly id: string; readonly url: string }
+  const sent = await fetch(source.url, { method: "POST", body: '{"order":7}', headers: request.headers })
+  const { request_id } = (await sent.json()) as { readonly request_id: string }
+  expect({ status: sent.status, request_id }).toEqual({ status: 200, request_id: expect.stringMatching(/^req_/) })
+
+  const operate = (home: string, ...words: ReadonlyArray<string>) =>
+    run(words, { cwd: folder, env: settingsOf(home), program })
+  const well = await operate("home", "doctor")
+  expect(well, well.said).toMatchObject({ code: 0, said: expect.stringContaining("nothing is wrong") })
+  const secret = join(folder, "home/secrets.key")
+  await chmod(secret, 0o644)
+  expect(await operate("home", "doctor")).toMatchObject({
+    code: 1,
+    said: expect.stringContaining(`others than its owner can read ${secret}`)
+  })
+  await chmod(secret, 0o600)
+
+  const backup = join(folder, "backup")
+  const made = await operate("home", "backup", backup)
+  expect(made, made.complained).toMatchObject({ code: 0, said: expect.stringContaining("Everything that was acknow") })
   // As `npm start` ends: interrupted, in order.
   expect(await started.interrupt("SIGTERM")).toMatchObject({ code: 130 })
+
+  const restored = await operate("elsewhere", "restore", backup)
+  expect(restored, restored.complained).toMatchObject({ code: 0, said: expect.stringContaining("nothing is wrong") })
+  const again = await begin("elsewhere")
+  expect(await call(`/requests/${request_id}`)).toMatchObject({ source_id: source.id, data: { body: { order: 7 } } })
+  expect(await again.interrupt("SIGTERM")).toMatchObject({ code: 130 })
 })

@@ -114,3 +114,59 @@ it("Workflows and actions are exported by name and imported into another team, w
   const left = await other.api("GET", "/workflows")
   expect(left.models.map(({ name }) => name)).toEqual(["Paid orders"])
 })
+
+it("Workflows are pushed with an account by its provider and name, which has to be the only one of that name", async ({
+  folder,
+  gateway,
+  target,
+  tidegate
+}) => {
+  const team = await gateway.forTeam()
+  const env = { TIDEGATE_API_KEY: team.key }
+  let user = 0
+  target.reply = (response) =>
+    void response
+      .writeHead(200, { "content-type": "application/json" })
+      .end(JSON.stringify({ id: ++user, login: `user-${user}` }))
+  const connect = () =>
+    team.api("POST", "/provider-accounts/credentials/connect", {
+      provider_key: "git_host",
+      name: "ada",
+      base_url: target.origin,
+      credentials: { token: "t0ken-of-an-account" }
+    })
+  const path = join(folder, "issues.json")
+  const write = (provider_account_id: string) => {
+    const action = { provider_key: "git_host", action_key: "create_issue", version: "1.0.0", provider_account_id }
+    const step = {
+      id: "report",
+      kind: "action",
+      action,
+      invocation_inputs: { repository: "acme/shop", title: "Failed" }
+    }
+    return writeFile(path, JSON.stringify({ name: "Issues", source_id: null, triggers: {}, steps: [step] }))
+  }
+  const push = (...words: ReadonlyArray<string>) => tidegate(["workflows", "push", path, ...words], { env })
+
+  await write("git_host/ada")
+  expect(await push()).toMatchObject({
+    code: 4,
+    complained: expect.stringContaining("there is no provider account git_host/ada: connect an account at git_host")
+  })
+  const account = await connect()
+  expect(await push()).toMatchObject({ code: 0, said: expect.stringMatching(/version 1\n$/) })
+  const [listed] = (await team.api("GET", "/workflows")).models
+  expect((await team.call("GET", `/workflows/${listed!.id}`)).body).toMatchObject({
+    steps: [{ action: { provider_account_id: account.id } }]
+  })
+  // A second push finds the same account, so nothing differs.
+  expect(await push("--dry-run")).toMatchObject({ code: 0, said: "" })
+
+  await connect()
+  expect(await push()).toMatchObject({
+    code: 2,
+    complained: expect.stringContaining("there are 2 provider accounts git_host/ada: write the id")
+  })
+  await write(account.id)
+  expect(await push("--dry-run")).toMatchObject({ code: 0, said: "" })
+})

@@ -1,0 +1,20 @@
+import { now, sleep } from "../../support/Waiting.ts"
+import { type Fault, quiet, takeOverMs } from "../Fault.ts"
+
+/**
+ * The moments by which retries are due are those of the process that wrote them. So those that it writes while it is ahead are due late by as much
+ * once its clock is right again.
+ */
+export const clockJump = (seconds: number): Fault => ({
+  name: `the clock of runner-1 jumps ${seconds > 0 ? "ahead" : "back"} by ${Math.abs(seconds)} s, and back to right after 6 s`,
+  topology: "clock",
+  ingressStaysUp: true,
+  inflict: async ({ cluster }) => {
+    const clock = cluster.part("clock")
+    const at = now()
+    await clock.jump(seconds)
+    await sleep(6_000)
+    await clock.jump(0)
+    return { recoverableAt: at, limitMs: takeOverMs + Math.abs(seconds) * 1_000, ...quiet, clocksJumped: true }
+  }
+})

@@ -1,0 +1,17 @@
+import { now, sleep } from "../../support/Waiting.ts"
+import { type Fault, quiet, takeOverMs } from "../Fault.ts"
+
+/** What processes share by it goes on in each process alone. */
+export const redisAway: Fault = {
+  name: "Redis away for 6 s",
+  topology: "redis",
+  ingressStaysUp: true,
+  inflict: async ({ cluster }) => {
+    const redis = cluster.part("redis")
+    const at = now()
+    await redis.stop()
+    await sleep(6_000)
+    await redis.start()
+    return { recoverableAt: at, limitMs: takeOverMs, ...quiet }
+  }
+}

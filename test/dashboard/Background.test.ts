@@ -36,6 +36,8 @@ class MadeUp {
   /** How many rows arrive between two readings of the newest ones. */
   arriving = 0
   counted = 0
+  /** Rows are answered after this. */
+  held: Promise<void> = Promise.resolve()
   readonly cursors: Array<number> = []
 
   constructor(newest: number) {
@@ -60,6 +62,7 @@ class MadeUp {
         rejection_cause: null
       }))
       const next = cursor - length
+      await this.held
       await route.fulfill({
         json: {
           models,
@@ -153,18 +156,85 @@ describe.skipIf(!hasBrowser)("Cost of an open dashboard", () => {
     await page.clock.install()
     await page.goto("./requests?live=1")
     await row(page, 9_999).waitFor()
-    await page.getByText("Live: the rows in sight are read again every two seconds.").waitFor()
+    await page.getByText(/^Live: the rows in sight are read again every \d+ seconds\.$/).waitFor()
     expect(list.counted).toBe(0)
     list.arriving = 2_000
     await eventually("what has arrived is told", async () => {
       await page.clock.runFor(2_000)
       return (await page
-        .getByText(/^Live: 2,000 have arrived in the last [\d.]+ s\. The newest 100 of them are shown\.$/)
+        .getByText(/^Live: 2,000 have arrived in [\d.]+ s, counted every ten seconds\. The newest 100 are shown\.$/)
         .count()) > 0
         ? true
         : null
     })
     expect(list.counted).toBeGreaterThan(0)
     expect(await page.locator(".list .row").count()).toBeLessThan(100)
+  })
+
+  it("A live list reads its rows every two seconds at most, and counts what it does not show every ten seconds at most", async ({
+    calls: { answered, asked },
+    page
+  }) => {
+    const list = new MadeUp(9_999)
+    list.arriving = 2_000
+    await list.answer(page)
+    await page.clock.install()
+    await page.goto("./requests?live=1")
+    await firstRow(page).waitFor()
+    await answered()
+    // From now on no time passes but that of the steps, in which all calls are answered.
+    await page.clock.pauseAt((await page.evaluate<number>("Date.now()")) + minute)
+    await answered()
+    const before = asked.length
+    for (let step = 0; step < 150; step++) {
+      await page.clock.runFor(200)
+      await answered()
+    }
+    const made = Map.groupBy(asked.slice(before), (path) => path)
+    const times = (path: string): number => made.get(path)?.length ?? 0
+    // An answer that the test sees late looks slow to the page, which then asks less often.
+    expect(times("/v1/requests")).toBeGreaterThan(2)
+    expect(times("/v1/requests")).toBeLessThanOrEqual(15)
+    expect(times("/v1/requests/count")).toBeGreaterThan(0)
+    expect(times("/v1/requests/count")).toBeLessThanOrEqual(3)
+    expect(times("/v1/metrics/requests")).toBeGreaterThan(0)
+    expect(times("/v1/metrics/requests")).toBeLessThanOrEqual(3)
+    // All rows together look their names up once.
+    expect(times("/v1/sources")).toBeLessThanOrEqual(1)
+    made.delete("/v1/sources")
+    expect([...made.keys()].toSorted()).toEqual(["/v1/metrics/requests", "/v1/requests", "/v1/requests/count"])
+  })
+
+  it("A live list whose gateway takes a second to answer is not read again for ten seconds", async ({
+    calls: { answered, asked },
+    page
+  }) => {
+    const list = new MadeUp(9_999)
+    await list.answer(page)
+    await page.clock.install()
+    await page.goto("./requests?live=1")
+    await firstRow(page).waitFor()
+    await answered()
+    await page.clock.pauseAt((await page.evaluate<number>("Date.now()")) + minute)
+    await answered()
+    const readings = () => asked.filter((path) => path === "/v1/requests").length
+    const readAgain = async () => {
+      const before = readings()
+      await eventually("the list is read again", async () => {
+        await page.clock.runFor(200)
+        return readings() > before ? true : null
+      })
+    }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    list.held = promise
+    await readAgain()
+    await page.clock.runFor(1_000)
+    resolve()
+    await answered()
+    const before = readings()
+    await page.clock.runFor(9_900)
+    await answered()
+    expect(readings()).toBe(before)
+    await readAgain()
   })
 })

@@ -6,6 +6,7 @@ import { groups } from "./menu.ts"
 import { forgetBins } from "./pages/bins.ts"
 import { isKnownId, placeOf } from "./pages/paths.ts"
 import { isTyping } from "./parts/List.tsx"
+import { Names } from "./parts/Named.tsx"
 import { useSession } from "./session.ts"
 
 const Palette = lazy(async () => ({ default: (await import("./Palette.tsx")).Palette }))
@@ -178,7 +179,9 @@ export const Shell = () => {
         ))}
       </nav>
       <main className="page" id="page">
-        <Outlet />
+        <Names>
+          <Outlet />
+        </Names>
       </main>
     </div>
   )

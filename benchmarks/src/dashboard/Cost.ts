@@ -4,18 +4,29 @@
  */
 import * as Effect from "effect/Effect"
 import { Pool } from "undici"
-import { atMost, beside, faults, type Outcome, type Plan, relayAndPostgres, warmUp } from "../Comparison.ts"
+import { atMost, beside, faults, type Outcome, type Plan, relayAndPostgres, single, warmUp } from "../Comparison.ts"
 import { type Measurement, offer } from "../Measurement.ts"
+import { processStats } from "../ProcessStats.ts"
 import { gatewayWithDashboard, inBrowser, launch, load, signedIn } from "./Chromium.ts"
 
 const dashboards = 10
 const recordedSeconds = 30
 
-/** A call of a page, and when it was made (ms after the recording began). */
+/** How often each call is repeated to see what it costs. */
+const repetitions = 100
+
+/** A call of a page, and when it was made: ms after the recording began, and by the clock. */
 interface Call {
   readonly path: string
   readonly at: number
+  readonly clock: number
 }
+
+/** A call as a page makes it at another time: what it asks for since a time, it asks for since as short a time. */
+const madeAt = ({ clock, path }: Call, now: number): string =>
+  path.replace(/(?<==)\d{4}-\d\d-\d\dT[^&]+/g, (time) =>
+    new Date(Date.parse(decodeURIComponent(time)) + now - clock).toISOString()
+  )
 
 /** What the live list of events asks for in half a minute, while events arrive. */
 const record = Effect.fnUntraced(function* (
@@ -33,7 +44,10 @@ const record = Effect.fnUntraced(function* (
   const began = performance.now()
   page.on("request", (request) => {
     const { pathname, search } = new URL(request.url())
-    calls.push({ path: pathname + search, at: performance.now() - began })
+    const at = performance.now() - began
+    // The generator may need longer than that: what the page asks for later is another half minute's.
+    if (pathname.startsWith("/v1/") && at < recordedSeconds * 1_000)
+      calls.push({ path: pathname + search, at, clock: Date.now() })
   })
   yield* plan.bench.generator.call("offer", {
     urls: [subject.url],
@@ -43,6 +57,52 @@ const record = Effect.fnUntraced(function* (
     connections: 100
   })
   return calls
+}, Effect.scoped)
+
+const ask = (pool: Pool, authorization: string, path: string) =>
+  inBrowser(path, async () => {
+    const { body, statusCode } = await pool.request({
+      method: "GET",
+      path,
+      headers: { authorization, "accept-encoding": "gzip, deflate, br, zstd" }
+    })
+    await body.dump({ limit: Infinity })
+    if (statusCode !== 200) throw new Error(`the gateway answers ${statusCode}`)
+  })
+
+/**
+ * The CPU (ms) of one call of each kind by gateway and PostgreSQL, right after the events of which it asks, and how often a page makes it
+ * in a minute. Nothing else is asked meanwhile, so that it says the same on a busy machine.
+ */
+const costs = Effect.fnUntraced(function* (
+  plan: Plan,
+  { gateway, subject }: Effect.Success<ReturnType<typeof gatewayWithDashboard>>,
+  calls: ReadonlyArray<Call>
+) {
+  const pool = yield* Effect.acquireRelease(
+    Effect.sync(() => new Pool(gateway.origin, { connections: 1 })),
+    (pool) => Effect.promise(() => pool.destroy())
+  )
+  const used = () => ({
+    gateway: processStats(subject.pid).cpuSeconds,
+    postgres: processStats(plan.bench.postgres.pid).cpuSeconds
+  })
+  const ended = Date.now()
+  const kinds = Map.groupBy(calls, ({ path }) => path.split("?")[0]!)
+  const found = []
+  for (const [kind, made] of kinds) {
+    const path = madeAt(made.at(-1)!, ended)
+    const before = used()
+    for (let n = 0; n < repetitions; n++) yield* ask(pool, gateway.authorization, path)
+    const after = used()
+    found.push({
+      kind,
+      perMinute: (made.length * 60) / recordedSeconds,
+      gateway: ((after.gateway - before.gateway) * 1_000) / repetitions,
+      postgres: ((after.postgres - before.postgres) * 1_000) / repetitions
+    })
+  }
+  return found
 }, Effect.scoped)
 
 /** Repeats the calls for ever, as each of the dashboards would, which did not all begin at the same time. */
@@ -57,13 +117,9 @@ const repeat = (origin: string, authorization: string, calls: ReadonlyArray<Call
         yield* Effect.sleep((nth / dashboards) * 2_000)
         for (;;) {
           const began = performance.now()
-          for (const { at, path } of calls) {
-            yield* Effect.sleep(Math.max(0, at - (performance.now() - began)))
-            yield* inBrowser(path, async () => {
-              const { body, statusCode } = await pool.request({ method: "GET", path, headers: { authorization } })
-              await body.dump({ limit: Infinity })
-              if (statusCode !== 200) throw new Error(`the gateway answers ${statusCode}`)
-            })
+          for (const call of calls) {
+            yield* Effect.sleep(Math.max(0, call.at - (performance.now() - began)))
+            yield* ask(pool, authorization, madeAt(call, Date.now()))
           }
           yield* Effect.sleep(Math.max(0, recordedSeconds * 1_000 - (performance.now() - began)))
         }
@@ -99,6 +155,9 @@ export const dashboardCost = Effect.fnUntraced(function* (plan: Plan) {
     }
     yield* plan.progress(`dashboard-cost: round ${round + 1}, ${load()}`)
   }
+  const ofCalls = yield* costs(plan, subject, calls)
+  const page = "One live dashboard"
+  const share = ofCalls.reduce((sum, one) => sum + (one.perMinute * (one.gateway + one.postgres)) / 60_000, 0)
   const row = beside(`Events at ${perSecond}/s with ${dashboards} live dashboards; reference: without`, offered)
   return {
     rows: [
@@ -111,6 +170,13 @@ export const dashboardCost = Effect.fnUntraced(function* (plan: Plan) {
       row("CPU per 1,000 events, gateway and PostgreSQL", "s", relayAndPostgres),
       row("SQL statements per event", "", (one) => one.statements),
       row("cores taken by other processes", "", (one) => one.otherCores),
+      single(page, "calls in a minute", "", (calls.length * 60) / recordedSeconds),
+      ...ofCalls.flatMap(({ gateway, kind, perMinute, postgres }) => [
+        single(page, `${kind} in a minute`, "", perMinute),
+        single(page, `${kind}, CPU of the gateway`, "ms", gateway),
+        single(page, `${kind}, CPU of PostgreSQL`, "ms", postgres)
+      ]),
+      single(page, "CPU of gateway and PostgreSQL", "% of a core", share * 100, atMost("value", 1)),
       ...faults("Faults of the gateway beside dashboards", offered.gateway)
     ],
     measured: { offered, saturated: { reference: [], gateway: [] } }

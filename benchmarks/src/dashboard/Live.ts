@@ -28,7 +28,7 @@ const lagging = `{
     if (id === newest) return
     newest = id
     lag.fresh.push(age())
-    if (/ have arrived in the last /.test(document.querySelector(".list + p")?.textContent)) lag.notes++
+    if (/ have arrived in /.test(document.querySelector(".list + p")?.textContent)) lag.notes++
   }).observe(document.querySelector("main"), { childList: true, subtree: true, attributes: true, characterData: true })
   setInterval(() => lag.stale.push(age()), 250)
 }`

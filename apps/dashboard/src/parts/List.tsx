@@ -58,11 +58,19 @@ const DrawnRow = memo(<Model,>({ columns, isSelected, open, row, start, to }: Dr
 )) as <Model>(props: Drawn<Model>) => ReactNode
 
 /** What a live list does not show. */
-const LiveNote = ({ arrived, count }: { readonly arrived: Arrived | null; readonly count: number }) => (
+const LiveNote = ({
+  arrived,
+  count,
+  waitMs
+}: {
+  readonly arrived: Arrived | null
+  readonly count: number
+  readonly waitMs: number
+}) => (
   <p className="muted">
     {arrived === null
-      ? "Live: the rows in sight are read again every two seconds."
-      : `Live: ${arrived.total.toLocaleString()} have arrived in the last ${(arrived.ms / 1_000).toFixed(1)} s. The newest ${count} of them are shown.`}
+      ? `Live: the rows in sight are read again every ${Math.round(waitMs / 1_000)} seconds.`
+      : `Live: ${arrived.total.toLocaleString()} have arrived in ${(arrived.ms / 1_000).toFixed(1)} s, counted every ten seconds. The newest ${count} are shown.`}
   </p>
 )
 
@@ -177,7 +185,7 @@ const LoadedList = <Model extends { readonly id: string }>({
           )}
         </div>
       </div>
-      {isLive ? <LiveNote arrived={pages.arrived} count={pages.newest} /> : null}
+      {isLive ? <LiveNote arrived={pages.arrived} count={pages.newest} waitMs={pages.waitMs} /> : null}
       {pages.error === null ? null : <Failure error={pages.error} retry={pages.retry} />}
     </>
   )

@@ -1,21 +1,62 @@
-import { useQuery } from "@tanstack/react-query"
+import { useQueries, useQueryClient } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
+import { createContext, type ReactNode, use, useCallback, useEffect, useMemo, useState } from "react"
+import type { Client } from "@tidegate/client/source"
 import { useSession } from "../session.ts"
 
 type Kind = "sources" | "destinations" | "connections" | "transformations" | "workflows"
+type ById = ReadonlyMap<string, string>
 
-/** The names of a team's resources, read once for all rows that show them. */
-const useNames = (kind: Kind): ReadonlyMap<string, string> | undefined => {
+/** Names that are older than this (ms) are read again when a part that shows them appears. */
+const staleMs = 30_000
+
+const namesOf = (client: Client, team: string, kind: Kind) => ({
+  queryKey: ["names", team, kind],
+  queryFn: async (): Promise<ById> => {
+    const { models } = await client.get(`/${kind}`, { params: { query: { limit: 255 } } })
+    return new Map(models.map(({ id, name }) => [id, name]))
+  },
+  staleTime: staleMs
+})
+
+const Known = createContext<{
+  readonly of: (kind: Kind) => ById | undefined
+  /** A part that shows names of this kind has appeared. */
+  readonly want: (kind: Kind) => void
+} | null>(null)
+
+/** The same array as long as all names are the same. */
+const dataOf = (results: ReadonlyArray<{ readonly data: ById | undefined }>) => results.map(({ data }) => data)
+
+/**
+ * The names of a team's resources for all parts of the page. Each kind is looked up here once: a look-up of its own in each cell of a
+ * list would cost a good part of a frame when the reader scrolls.
+ */
+export const Names = ({ children }: { readonly children: ReactNode }) => {
   const { client, team } = useSession()
-  const { data } = useQuery({
-    queryKey: ["names", team, kind],
-    queryFn: async () => {
-      const { models } = await client.get(`/${kind}`, { params: { query: { limit: 255 } } })
-      return new Map(models.map(({ id, name }) => [id, name] as const))
+  const cache = useQueryClient()
+  const [kinds, setKinds] = useState<ReadonlyArray<Kind>>([])
+  const all = useQueries({ queries: kinds.map((kind) => namesOf(client, team, kind)), combine: dataOf })
+  const want = useCallback(
+    (kind: Kind) => {
+      setKinds((now) => (now.includes(kind) ? now : [...now, kind]))
+      const names = namesOf(client, team, kind)
+      const { dataUpdatedAt = 0, errorUpdatedAt = 0 } = cache.getQueryState(names.queryKey) ?? {}
+      // A caller who may not read them does not ask again for each row.
+      if (Date.now() - Math.max(dataUpdatedAt, errorUpdatedAt) >= staleMs) void cache.prefetchQuery(names)
     },
-    staleTime: 30_000
-  })
-  return data
+    [cache, client, team]
+  )
+  const known = useMemo(() => ({ of: (kind: Kind) => all[kinds.indexOf(kind)], want }), [all, kinds, want])
+  return <Known value={known}>{children}</Known>
+}
+
+const useNames = (kind: Kind): ById | undefined => {
+  const known = use(Known)
+  if (known === null) throw new Error("names are only shown inside of Names")
+  const { of, want } = known
+  useEffect(() => want(kind), [kind, want])
+  return of(kind)
 }
 
 /** A resource by its name, or by its id until the name is known. */

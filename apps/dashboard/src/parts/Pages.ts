@@ -1,5 +1,6 @@
-import { useQueries, useQueryClient } from "@tanstack/react-query"
+import { type Query, useQueries, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useState } from "react"
+import { waitAfter } from "./Pace.ts"
 
 /** What every list of the API answers. */
 export interface Page<Model> {
@@ -10,6 +11,12 @@ export interface Page<Model> {
 
 /** A list that is live is read again this often (ms), and not while the page is in the background. */
 export const liveMs = 2_000
+
+/** What arrives faster than a live list shows it is counted this often (ms): counting costs more than reading the newest rows. */
+const countedMs = 10_000
+
+/** Of a gateway that answers at once, the newest rows are at most some two seconds old. */
+const pace = { leastMs: liveMs, mostMs: 10_000, share: 0.1 }
 
 /** A page whose rows are out of sight is forgotten after this time (ms), and read again when the reader comes back to it. */
 const forgottenMs = 5_000
@@ -31,7 +38,7 @@ interface Place {
   readonly after: string | null
 }
 
-/** How many rows have arrived between two readings of a live list, if the newest page does not reach back to the reading before. */
+/** How many rows have arrived between two readings of a live list, of which the newest page does not reach back to the one before. */
 export interface Arrived {
   readonly total: number
   readonly ms: number
@@ -40,7 +47,12 @@ export interface Arrived {
 /** The newest page is compared with the one before. */
 interface Read<Model> extends Page<Model> {
   readonly at: number
+  /** The last count of what has arrived, and when it was made. */
+  readonly counted: (Arrived & { readonly at: number }) | null
+  /** Null: the page shows all that has arrived. */
   readonly arrived: Arrived | null
+  /** The wait before it is read again, if it is live (ms). */
+  readonly waitMs: number
 }
 
 const top: Place = { first: 0, cursor: null, after: null }
@@ -68,17 +80,31 @@ export const usePages = <Model extends { readonly id: string }>({
 
   const readPlace = async (place: Place): Promise<Read<Model>> => {
     const before = cache.getQueryData<Read<Model>>(keyOf(place))
+    const began = performance.now()
     const page = await read(place.cursor)
     const at = Date.now()
     const newest = before?.models[0]
     // Nobody looked for a while: what has arrived meanwhile is no rate.
-    const isNext = before !== undefined && at - before.at < 5 * liveMs
-    const isSampled = isLive && place.cursor === null && isNext && newest !== undefined && page.has_more
-    if (!isSampled || countSince === undefined || page.models.some(({ id }) => id === newest.id))
-      return { ...page, at, arrived: null }
-    // The rows are shown, even if they cannot be counted.
-    const total = await countSince(newest).catch(() => 0)
-    return { ...page, at, arrived: total > page.models.length ? { total, ms: at - before.at } : null }
+    const isNext = before !== undefined && at - before.at < 5 * before.waitMs
+    const isSampled =
+      isLive &&
+      place.cursor === null &&
+      isNext &&
+      newest !== undefined &&
+      page.has_more &&
+      page.models.every(({ id }) => id !== newest.id)
+    const counted =
+      isSampled && countSince !== undefined && at - (before.counted?.at ?? 0) >= countedMs
+        ? // The rows are shown, even if they cannot be counted.
+          { total: await countSince(newest).catch(() => 0), ms: at - before.at, at }
+        : (before?.counted ?? null)
+    return {
+      ...page,
+      at,
+      counted,
+      arrived: isSampled && counted !== null && counted.total > page.models.length ? counted : null,
+      waitMs: waitAfter(performance.now() - began, pace)
+    }
   }
 
   const until = shown.last + aheadOf(isLive, shown)
@@ -90,7 +116,7 @@ export const usePages = <Model extends { readonly id: string }>({
       // Other pages would no longer join it: a reader in the middle of a list stays there.
       staleTime: places.length > 2 ? Infinity : liveMs,
       gcTime: place.cursor === null ? 60_000 : forgottenMs,
-      refetchInterval: isLive ? liveMs : (false as const)
+      refetchInterval: ({ state }: Query<Read<Model>>) => isLive && (state.data?.waitMs ?? liveMs)
     }))
   })
 
@@ -131,6 +157,8 @@ export const usePages = <Model extends { readonly id: string }>({
     error: results.find(({ error }) => error !== null)?.error ?? null,
     retry: () => Promise.all(results.flatMap(({ isError, refetch }) => (isError ? [refetch()] : []))),
     arrived: wanted[0] === top ? (first?.data?.arrived ?? null) : null,
+    /** The wait between two readings of a live list (ms). */
+    waitMs: first?.data?.waitMs ?? liveMs,
     /** The length of the newest page, to which `arrived` belongs. */
     newest: first?.data?.models.length ?? 0
   }

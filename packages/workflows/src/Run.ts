@@ -5,7 +5,7 @@ import { shownOf } from "@tidegate/redaction/Redaction"
 import { limits } from "./Limits.ts"
 import { answerSize, withoutAnswer } from "./StepAnswer.ts"
 import type { Context, Resumable, StepError, Warning } from "./StepKind.ts"
-import { isNeeded, isUndone, nextUndo } from "./Undo.ts"
+import { isLeftToUndo, isNeeded, isUndone, nextUndo } from "./Undo.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
 /**
@@ -258,7 +258,7 @@ export const mayRetry = (workflow: Workflow, { steps }: Pick<RunState, "steps">,
   const step = steps[index]
   if (step === undefined) return false
   if (!isUndone(workflow, steps)) return isRetryable(step)
-  return workflow.plan[index]!.undoes !== null && (step.status === "failed" || step.skipReason === "run_stopped")
+  return workflow.plan[index]!.undoes !== null && isLeftToUndo(step)
 }
 
 const hasFailed = ({ error }: ElementNote): boolean => error !== null
@@ -831,7 +831,7 @@ class Turn {
   private finish(): void {
     const { finishedAt, status, stopped } = this.state
     if (finishedAt !== null || (status === "queued" && stopped === null)) return
-    const own = this.workflow.plan.filter(({ undoes }) => undoes === null)
+    const { own } = this.workflow
     if (own.some(({ index }) => this.steps[index]!.status === "running")) return
     if (stopped !== null) {
       for (const { index } of own) {

@@ -22,6 +22,7 @@ import { progressIn, type StoredStep, wholeStep } from "./Progress.ts"
 import type { EdgeState, ElementNote, RunState } from "./Run.ts"
 import { defaultRetries } from "./Settings.ts"
 import type { StepAnswer, StepError } from "./StepKind.ts"
+import { hasBegunUndo, isLeftToUndo } from "./Undo.ts"
 
 /**
  * A run as people see it, from its row and its journal entries. It reads no outputs of steps: previews were made when those were
@@ -241,26 +242,21 @@ export class StepReports {
     const isFailed = ({ notes, state }: Known): boolean =>
       state?.status === "failed" || (state?.status === "succeeded" && failedElements(notes) > 0)
     const isLeft = ({ state }: Known, id: string): boolean =>
-      this.#undone.has(id) && (state?.status === "failed" || state?.skipReason === "run_stopped")
-    const isUndone = this.#isUndone()
+      this.#undone.has(id) && state !== null && isLeftToUndo(state)
+    const isUndone = this.#hasBegunUndo()
     return this.#steps.flatMap(({ id }, index) => {
       const known = this.#known[index]!
       return (isUndone ? isLeft(known, id) : isFailed(known)) ? [id] : []
     })
   }
 
-  /** The same as `isUndone` of a run's state. */
-  #isUndone(): boolean {
-    const some = (isCompensation: boolean, is: (state: StoredStep) => boolean): boolean =>
-      this.#steps.some(({ id }, index) => {
+  #hasBegunUndo(): boolean {
+    const statesOf = (isCompensation: boolean): ReadonlyArray<StoredStep> =>
+      this.#steps.flatMap(({ id }, index) => {
         const { state } = this.#known[index]!
-        return this.#undone.has(id) === isCompensation && state !== null && is(state)
+        return state !== null && this.#undone.has(id) === isCompensation ? [state] : []
       })
-    return (
-      this.#undone.size > 0 &&
-      some(true, ({ startedAt }) => startedAt !== null) &&
-      some(false, ({ handled, status }) => status === "failed" && !handled)
-    )
+    return this.#undone.size > 0 && hasBegunUndo(statesOf(true), statesOf(false))
   }
 
   /** Those that ran, in the order in which they are started; then the others in the order of the graph. */

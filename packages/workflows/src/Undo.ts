@@ -45,10 +45,29 @@ export const nextUndo = (workflow: Workflow, steps: Steps): number | null => {
   return next
 }
 
+type Ended = Pick<Seen, "handled" | "startedAt" | "status">
+
 /** Whether a run that failed has begun to be undone. Its steps cannot be retried any more: what they need is gone. */
-export const isUndone = ({ plan, undoing }: Workflow, steps: Steps): boolean =>
-  undoing.some((index) => steps[index]!.startedAt !== null) &&
-  plan.some(({ index, undoes }) => undoes === null && steps[index]!.status === "failed" && !steps[index]!.handled)
+export const hasBegunUndo = (compensations: ReadonlyArray<Ended>, own: ReadonlyArray<Ended>): boolean =>
+  compensations.some(({ startedAt }) => startedAt !== null) &&
+  own.some(({ handled, status }) => status === "failed" && !handled)
+
+/** The same of a run's state. */
+export const isUndone = ({ own, undoing }: Workflow, steps: Steps): boolean =>
+  undoing.length > 0 &&
+  hasBegunUndo(
+    undoing.map((index) => steps[index]!),
+    own.map(({ index }) => steps[index]!)
+  )
+
+/** Whether a compensation of an ended run that was undone may be retried: it failed, or never began because the run was stopped. */
+export const isLeftToUndo = ({
+  skipReason,
+  status
+}: {
+  readonly status: string
+  readonly skipReason: string | null
+}): boolean => status === "failed" || skipReason === "run_stopped"
 
 /** The code of a run that has failed, and whose undo is not complete. */
 export const undoIncomplete = "UNDO_INCOMPLETE"

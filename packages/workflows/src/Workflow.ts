@@ -65,6 +65,8 @@ export interface Workflow {
   readonly edges: ReadonlyArray<Edge>
   readonly plan: ReadonlyArray<PlannedStep>
   readonly planEdges: ReadonlyArray<PlannedEdge>
+  /** The steps of the run itself: the plan without the compensations. */
+  readonly own: ReadonlyArray<PlannedStep>
   /** Positions of the compensations. */
   readonly undoing: ReadonlyArray<number>
   /** Warnings about a new definition: parts that cannot work as intended. */
@@ -165,7 +167,9 @@ export function* compiling(
   })
   const written = graph.steps.map(({ id }) => plan[indexes.get(id)!]!.step)
   const undoing = plan.flatMap(({ index, undoes }) => (undoes === null ? [] : [index]))
-  return Result.succeed({ steps: written, edges: graph.edges, plan, planEdges, undoing, warnings: issues.warnings })
+  const own = plan.filter(({ undoes }) => undoes === null)
+  const { warnings } = issues
+  return Result.succeed({ steps: written, edges: graph.edges, plan, planEdges, own, undoing, warnings })
 }
 
 /** The steps that lead to each step. */

@@ -15,8 +15,9 @@ import { idOf, makeOldDays, makeRoutingJob, makeWaiting, type OldDays, resources
 export const mine = "tm_mine"
 export const other = "tm_other"
 
+// The history is that of yesterday: that of today begins at one o'clock, and would still be to come at midnight.
 export const old: OldDays = {
-  now: Date.now(),
+  now: Date.now() - 86_400_000,
   days: 0,
   teams: { [mine]: { payload: null, record: null }, [other]: { payload: null, record: null } },
   perDay: 40,

@@ -15,8 +15,8 @@ export interface InboundRequest extends MessageHead {
   readonly originalIp: string | null
   /** Whether the request's chain has led back to the gateway too often (`Loops`). */
   readonly isLoop?: boolean
-  /** Whether it follows from a system event of this team (`Loops`). */
-  readonly isSystem?: (teamId: string) => boolean
+  /** Whether it follows from a system event of the team whose source admitted it (`Loops`). */
+  readonly isSystem?: boolean
 }
 
 /** Headers by lower-case name. Nothing is merged or dropped: a header that was sent twice is a list of two values. */

@@ -286,7 +286,7 @@ const reject = (snapshot: SourceSnapshot, request: MaskedRequest, rejection: Rej
     pending: nothing,
     runs: nothing,
     cliEvents: 0,
-    ...(request.isSystem?.(snapshot.teamId) === true ? { silent: true } : {})
+    ...(request.isSystem === true ? { silent: true } : {})
   }
 })
 

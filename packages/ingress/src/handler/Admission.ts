@@ -122,7 +122,7 @@ export class Admission {
         bodySize: outcome.kind === "whole" ? outcome.body.length : Math.min(outcome.size, largestSize),
         originalIp: proxies.clientOf(message.socket.remoteAddress, message.headers),
         isLoop: !loops.admits(headers),
-        isSystem: (teamId) => loops.isSystem(headers, teamId)
+        isSystem: loops.isSystem(headers, snapshot.teamId)
       }
       admitted(snapshot, { target, request, message, response })
     })

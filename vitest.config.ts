@@ -9,7 +9,7 @@ const inPackages = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"]
 /**
  * Not for every few minutes, and neither are the suites in `test`, which start gateways. The subject is a process of its own: an embedded PostgreSQL, a benchmark's
  * generator and target; or it takes a while: deadlines of the wire and of targets, plans over days of partitions,
- * hundreds of random runs, every route with every credential, every operation or type with every wrong input, hostile code and
+ * hundreds of random runs, deletions that look through every table, every trigger of every provider, every route with every credential, every operation or type with every wrong input, hostile code and
  * texts.
  */
 const dear = [
@@ -17,24 +17,25 @@ const dear = [
   "apps/gateway/test/{Admin,Doctor,Start}.test.ts",
   "packages/embedded-postgres/test/**/*.test.ts",
   "benchmarks/test/**/*.test.ts",
-  "packages/channels/test/{Machine,Sequences}.test.ts",
+  "packages/channels/test/{Conformance,Machine,Scenarios,Sequences}.test.ts",
   "packages/coordination/test/{Coordination,IngestLease,Outages,Pacer}.test.ts",
-  "packages/entities/test/{Breakdown,BulkOperation,ClusterWire,Commands,DeliveryQueue,HandingOver,OrderingKeys,RunDeaths,RunFairness,Senders,Workshop}.test.ts",
+  "packages/entities/test/{Breakdown,BulkOperation,ClusterWire,Commands,DeliveryQueue,HandingOver,OrderingKeys,RunDeaths,RunFairness,RunTurns,Senders,Workshop}.test.ts",
   "packages/egress/test/{AttemptErrorCode,Egress,Stream}.test.ts",
   "packages/foreign-databases/test/{PgBouncer,PostgresServers,Strangers}.test.ts",
   "packages/formatter/test/{Hostile,Large,Phrases,Words}.test.ts",
-  "packages/ingress/test/ProxyUpstream.test.ts",
+  "packages/ingress/test/{Callbacks,ProxyUpstream,WireServer}.test.ts",
   "packages/interpolation/test/Template.test.ts",
   "packages/redaction/test/Redaction.test.ts",
   "packages/resources/test/SourceSettingPlaces.test.ts",
   "packages/rules/test/{Deduplication,Explanation,FilterLimits,FilterProperty}.test.ts",
   "packages/sandbox/test/{Hostile,Priority}.test.ts",
-  "packages/storage/test/{Counting,HotPlans,Journal,LockSession,Partitions,Retention,RetentionCutOff,RetentionRuns,RollupCompaction,Secrets}.test.ts",
+  "packages/storage/test/{Counting,DataDeletion,DeletedBytes,HotPlans,Journal,LockSession,Partitions,Retention,RetentionCutOff,RetentionRuns,RollupCompaction,Secrets,TeamDeletion}.test.ts",
   "packages/storage/test/reads/{Metrics,Plans,Scan}.test.ts",
-  "packages/api/test/{Commands,EveryList,Formatter,Isolation,Lists,ProjectKeys,Strict,TeamLimits,Transformations,WorkflowRuns}.test.ts",
+  "packages/api/test/{Commands,EveryList,Formatter,Isolation,KeyLimits,Lists,ProjectKeys,Strict,TeamLimits,Transformations,WorkflowRuns}.test.ts",
+  "packages/api/test/streams/Attended.test.ts",
   "packages/telemetry/test/Otlp.test.ts",
   "packages/verification/test/providers/code/{forms,totality}.test.ts",
-  "packages/workflows/test/RandomGraphs.test.ts"
+  "packages/workflows/test/Random{Graphs,Lists,Undo}.test.ts"
 ]
 /**
  * What a worker has loaded serves all its files, which halves the processor time. A suite that leaves something behind in what it imports

@@ -1,6 +1,7 @@
 import type { Json } from "@tidegate/model/Rule"
 import { type Effect, type Lists, perform } from "./Inputs.ts"
-import { deciding, type Facts, type Occurrence, type RunState } from "./Run.ts"
+import { deciding } from "./Run.ts"
+import type { Facts, Occurrence, RunState } from "./RunState.ts"
 import type { SecretTexts } from "./SecretTexts.ts"
 import type { Resumable, Time } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"

@@ -1,5 +1,5 @@
 import type { Json } from "@tidegate/model/Rule"
-import { queuedRun, type RunState, type StepState } from "./Run.ts"
+import { queuedRun, type RunState, type StepState } from "./RunState.ts"
 import type { Outcome, StepError } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 

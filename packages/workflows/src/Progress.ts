@@ -9,7 +9,7 @@ import {
   type RunState,
   type StepState,
   untouched
-} from "./Run.ts"
+} from "./RunState.ts"
 import { withoutAnswer } from "./StepAnswer.ts"
 import type { Resumable, StepAnswer } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"

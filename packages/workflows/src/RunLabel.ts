@@ -4,7 +4,7 @@ import { Result } from "effect"
 import { wayFault } from "./ContextNames.ts"
 import { limits } from "./Limits.ts"
 import { withoutSecrets } from "./Preview.ts"
-import type { Facts } from "./Run.ts"
+import type { Facts } from "./RunState.ts"
 import type { SecretTexts } from "./SecretTexts.ts"
 import type { Resumable } from "./StepKind.ts"
 

@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { GivenUp } from "../src/GivenUp.ts"
 import { type Part, partOf, stateOf } from "../src/Progress.ts"
-import { queuedRun, type RunState } from "../src/Run.ts"
+import { queuedRun, type RunState } from "../src/RunState.ts"
 import { call, compiled, echo, edge, facts, filter } from "./Graphs.ts"
 import { dice, done, fails, Play } from "./Play.ts"
 

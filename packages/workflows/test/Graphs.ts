@@ -4,7 +4,7 @@ import { formatterAction } from "../src/actions/FormatterActions.ts"
 import { type Action, type Catalog, catalogOf } from "../src/Catalog.ts"
 import type { Evaluate } from "../src/StepKind.ts"
 import { compileWorkflow, type Workflow } from "../src/Workflow.ts"
-import type { Facts } from "../src/Run.ts"
+import type { Facts } from "../src/RunState.ts"
 
 const echoed: Evaluate = ({ inputs }) => ({ kind: "succeeded", output: inputs, ports: ["out"] })
 

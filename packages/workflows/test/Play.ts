@@ -1,5 +1,6 @@
 import { occurred, perform, type Effect } from "../src/Inputs.ts"
-import { decide, type Facts, type Occurrence, queuedRun, type RunState, type Start } from "../src/Run.ts"
+import { decide } from "../src/Run.ts"
+import { type Facts, type Occurrence, queuedRun, type RunState, type Start } from "../src/RunState.ts"
 import { SecretTexts } from "../src/SecretTexts.ts"
 import type { Outcome, Resumable } from "../src/StepKind.ts"
 import type { Workflow } from "../src/Workflow.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { type Part, partOf, stateOf } from "../src/Progress.ts"
-import { attemptsOf, isRetryable, type Occurrence } from "../src/Run.ts"
+import { attemptsOf, isRetryable, type Occurrence } from "../src/RunState.ts"
 import { StepReports } from "../src/RunReport.ts"
 import type { Workflow } from "../src/Workflow.ts"
 import { call, compiled, edge, facts } from "./Graphs.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { partOf, stateOf } from "../src/Progress.ts"
-import type { Occurrence } from "../src/Run.ts"
+import type { Occurrence } from "../src/RunState.ts"
 import { undoFault, undoIncomplete } from "../src/Undo.ts"
 import { call, compiled, edge, facts } from "./Graphs.ts"
 import { dice, done, fails, Play } from "./Play.ts"

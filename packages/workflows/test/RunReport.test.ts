@@ -1,7 +1,7 @@
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { describe, expect, it } from "vitest"
 import { partOf } from "../src/Progress.ts"
-import { type Occurrence, queuedRun } from "../src/Run.ts"
+import { type Occurrence, queuedRun } from "../src/RunState.ts"
 import { StepReports } from "../src/RunReport.ts"
 import type { Workflow } from "../src/Workflow.ts"
 import { call, compiled, edge, facts, filter } from "./Graphs.ts"

@@ -3,7 +3,7 @@ import type { BatchedInput } from "@tidegate/storage/workflows/BatchInputs"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { payloadGone } from "@tidegate/storage/Tables"
 import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
-import { queuedRun, type RunState } from "@tidegate/workflows/Run"
+import { queuedRun, type RunState } from "@tidegate/workflows/RunState"
 import type { Resumable } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 

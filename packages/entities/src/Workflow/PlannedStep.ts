@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import type { Database } from "@tidegate/storage/Database"
-import type { Facts } from "@tidegate/workflows/Run"
+import type { Facts } from "@tidegate/workflows/RunState"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
 /** The compiled version of a workflow; null: it cannot be compiled any more. */

@@ -1,7 +1,7 @@
 import { Context, Deferred, Effect } from "effect"
 import type { CustomReply } from "@tidegate/rules/CustomResponse"
 import { stepAnswer } from "@tidegate/rules/StepAnswer"
-import type { RunState } from "@tidegate/workflows/Run"
+import type { RunState } from "@tidegate/workflows/RunState"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
 /**

@@ -5,7 +5,7 @@ import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { type RunTrace, Tracing } from "@tidegate/telemetry/Tracing"
 import { type Fields, LineLimits, WideLines } from "@tidegate/telemetry/WideLines"
-import type { RunState, StepState } from "@tidegate/workflows/Run"
+import type { RunState, StepState } from "@tidegate/workflows/RunState"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
 /** The metrics, log lines and spans of stored transitions of runs. */

@@ -1,7 +1,7 @@
 import { Deferred, Effect, type Fiber, Queue, Semaphore } from "effect"
 import type { Moved } from "@tidegate/storage/workflows/RunJournal"
 import { bytesOf, type DueRun, type StoredPart } from "@tidegate/storage/workflows/Runs"
-import type { Occurrence } from "@tidegate/workflows/Run"
+import type { Occurrence } from "@tidegate/workflows/RunState"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { Hand, type Manner } from "../InHand.ts"
 import { type GivenUpAs, giveUp } from "./GiveUp.ts"

@@ -1,6 +1,6 @@
 import { runEnds } from "@tidegate/model/RunEnds"
 import type { RunningWorkflow } from "@tidegate/storage/workflows/Runs"
-import type { Occurrence } from "@tidegate/workflows/Run"
+import type { Occurrence } from "@tidegate/workflows/RunState"
 import type { StepError } from "@tidegate/workflows/StepKind"
 
 /** What the workflow's status means for its runs. */

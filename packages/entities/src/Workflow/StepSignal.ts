@@ -8,7 +8,8 @@ import { readSignalled, storeSignal } from "@tidegate/storage/workflows/RunSigna
 import { partsOf, readRunning } from "@tidegate/storage/workflows/Runs"
 import { awaitedBy, type Signaller } from "@tidegate/workflows/kinds/WaitStep"
 import { linesOf, partOf } from "@tidegate/workflows/Progress"
-import { decide, type Occurrence } from "@tidegate/workflows/Run"
+import { decide } from "@tidegate/workflows/Run"
+import type { Occurrence } from "@tidegate/workflows/RunState"
 import { noFacts, type PlanOf, plannedStep } from "./PlannedStep.ts"
 import { storedState } from "./RunRecord.ts"
 

@@ -29,7 +29,7 @@ const dear = [
   "packages/resources/test/SourceSettingPlaces.test.ts",
   "packages/rules/test/{Deduplication,Explanation,FilterLimits,FilterProperty}.test.ts",
   "packages/sandbox/test/{Hostile,Priority}.test.ts",
-  "packages/storage/test/{Counting,DataDeletion,DeletedBytes,HotPlans,Journal,LockSession,Partitions,Retention,RetentionCutOff,RetentionRuns,RollupCompaction,Secrets,TeamDeletion}.test.ts",
+  "packages/storage/test/{Counting,DataDeletion,DeletedBytes,HotPlans,Journal,LockSession,Partitions,Retention,RetentionCutOff,RetentionRuns,RollupCompaction,ScheduledYear,Secrets,TeamDeletion}.test.ts",
   "packages/storage/test/reads/{Metrics,Plans,Scan}.test.ts",
   "packages/api/test/{Commands,EveryList,Formatter,Isolation,KeyLimits,Lists,ProjectKeys,Strict,TeamLimits,Transformations,WorkflowRuns}.test.ts",
   "packages/api/test/streams/Attended.test.ts",

@@ -29,13 +29,14 @@ const dear = [
   "packages/resources/test/SourceSettingPlaces.test.ts",
   "packages/rules/test/{Deduplication,Explanation,FilterLimits,FilterProperty}.test.ts",
   "packages/sandbox/test/{Hostile,Priority}.test.ts",
-  "packages/storage/test/{Counting,DataDeletion,DeletedBytes,HotPlans,Journal,LockSession,Partitions,Retention,RetentionCutOff,RetentionRuns,RollupCompaction,Secrets,TeamDeletion}.test.ts",
+  "packages/storage/test/{Counting,DataDeletion,DeletedBytes,HotPlans,Journal,LockSession,Partitions,Retention,RetentionCutOff,RetentionRuns,RollupCompaction,ScheduledYear,Secrets,TeamDeletion}.test.ts",
   "packages/storage/test/reads/{Metrics,Plans,Scan}.test.ts",
   "packages/api/test/{Commands,EveryList,Formatter,Isolation,KeyLimits,Lists,ProjectKeys,Strict,TeamLimits,Transformations,WorkflowRuns}.test.ts",
   "packages/api/test/streams/Attended.test.ts",
   "packages/telemetry/test/Otlp.test.ts",
   "packages/verification/test/providers/code/{forms,totality}.test.ts",
-  "packages/workflows/test/Random{Graphs,Lists,Undo}.test.ts"
+  "packages/workflows/test/Random{Graphs,Lists,Undo}.test.ts",
+  "packages/workflows/test/triggers/Schedule*.test.ts"
 ]
 /**
  * What a worker has loaded serves all its files, which halves the processor time. A suite that leaves something behind in what it imports

@@ -68,6 +68,13 @@ export const branch = (id: string, paths: unknown, evaluation?: string): Written
   config: evaluation === undefined ? { paths } : { paths, evaluation }
 })
 
+export const store = (id: string, config: Written, invocation_inputs: Written): Written => ({
+  id,
+  kind: "store",
+  config,
+  invocation_inputs
+})
+
 export const delay = (id: string, config: Written): Written => ({ id, kind: "delay", config })
 
 /** From the trigger, `from` being "": to `target`, by `port` when it is not the first. */

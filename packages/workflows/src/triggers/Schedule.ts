@@ -24,8 +24,10 @@ export const maxMissed = 100
 export const inTimeMs = 60_000
 
 const minute = 60_000
-/** No change of a clock repeats more than this (ms). */
-const longestRepeat = 3 * 60 * minute
+/** No change to or from summer time moves the clock by more than this (ms). */
+const longestMove = 3 * 60 * minute
+
+const nextMinute = (ms: number): number => (Math.floor(ms / minute) + 1) * minute
 
 /** Compiles an expression of five fields. Fails with a message for whoever wrote it. */
 export const compileSchedule = (cron: string, timezone: string): Result.Result<Schedule, string> => {
@@ -37,15 +39,33 @@ export const compileSchedule = (cron: string, timezone: string): Result.Result<S
   const parsed = Cron.parse(fields.join(" "), zone.value)
   if (Result.isFailure(parsed)) return Result.fail("must be a cron expression, like 0 9 * * 1-5")
   const compiled = parsed.success
+  /** The same expression for local times that are written as if they were UTC. */
+  const local = Result.getOrThrow(Cron.parse(fields.join(" "), "UTC"))
   const occursTwice = fields[1]!.startsWith("*")
   const offsetAt = (ms: number): number => DateTime.zonedOffset(DateTime.makeZonedUnsafe(ms, { timeZone: zone.value }))
 
   /** The first occurrence after `ms` in a time that the clock repeats, if it is before `until`. */
   const repeated = (ms: number, until: number): number | null => {
-    const end = Math.min(until, ms + longestRepeat)
-    if (!occursTwice || offsetAt(ms - longestRepeat) <= offsetAt(end)) return null
-    for (let at = (Math.floor(ms / minute) + 1) * minute; at < end; at += minute) {
+    const end = Math.min(until, ms + longestMove)
+    if (!occursTwice || offsetAt(ms - longestMove) <= offsetAt(end)) return null
+    for (let at = nextMinute(ms); at < end; at += minute) {
       if (Cron.match(compiled, at)) return at
+    }
+    return null
+  }
+
+  /**
+   * The first occurrence after `ms`, if it is before `until`, of a local time that the clock has just left out. The library gives only the first
+   * such time.
+   */
+  const leftOut = (ms: number, until: number): number | null => {
+    const [before, offset] = [offsetAt(ms - longestMove), offsetAt(ms)]
+    if (offset <= before) return null
+    let moved = nextMinute(ms) - minute
+    while (offsetAt(moved - minute) === offset) moved -= minute
+    const end = Math.min(until, moved + offset - before)
+    for (let at = nextMinute(ms); at < end; at += minute) {
+      if (Cron.match(local, at + before)) return at
     }
     return null
   }
@@ -53,7 +73,7 @@ export const compileSchedule = (cron: string, timezone: string): Result.Result<S
   const after = (ms: number): number | null => {
     const next = Result.try(() => Cron.next(compiled, ms).getTime())
     if (Result.isFailure(next)) return null
-    return repeated(ms, next.success) ?? next.success
+    return repeated(ms, next.success) ?? leftOut(ms, next.success) ?? next.success
   }
   return Result.succeed({ after })
 }

@@ -42,8 +42,8 @@ export interface Surroundings {
   readonly placeOf: (step_id: string, edge_id: string | null) => string
   /** By the id of an earlier step: JSON Schema of its output; null: not known. */
   readonly outputs: ReadonlyMap<string, Schema.JsonObject | null>
-  /** By the id of a step that waits for somebody outside: the names of its URLs. */
-  readonly urls: ReadonlyMap<string, ReadonlyArray<string>>
+  /** By the id of a step that waits for somebody outside: the names of its URLs. Null: not all steps are known. */
+  readonly urls: ReadonlyMap<string, ReadonlyArray<string>> | null
 }
 
 export interface CompiledStep {
@@ -333,8 +333,8 @@ class StepCompiler implements Compiler {
 
   /** A URL of a step that waits. Nobody could end the wait if it were misspelled. */
   private url([id, name]: ReadonlyArray<string | null | undefined>, at: string): void {
-    if (id === undefined) return
     const { urls } = this.around
+    if (id === undefined || urls === null) return
     const names = id === null ? undefined : urls.get(id)
     if (names === undefined) {
       const meant = id === null ? "" : didYouMean(id, urls.keys())

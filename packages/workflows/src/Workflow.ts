@@ -116,7 +116,7 @@ export function* compiling(
   const patterns = catalog.isStored === true ? PatternBounds.stored() : PatternBounds.ofWorkflow()
   const compiled: Array<{ readonly parts: CompiledStep; readonly incoming: ReadonlyArray<number> }> = []
   const outputs = new Map<string, CompiledStep["output"]>()
-  const urls = urlsByStep(graph.steps)
+  const urls = graph.isWhole ? urlsByStep(graph.steps) : null
   const placeOf = (step_id: string, edge_id: string | null): string =>
     edge_id === null
       ? `steps[${graph.steps.findIndex(({ id }) => id === step_id)}]`

@@ -152,7 +152,7 @@ export const awaitedBy = ({ config, kind }: { readonly kind: string; readonly co
 }
 
 /** The URLs of a step that waits, which the other steps of its run can send as `run.waits.<id>.<name>`. */
-export const urlsOfWaits = {
+const urlsOfWaits = {
   approval: ["approve_url", "reject_url"],
   callback: ["callback_url"],
   /** A request, and the end of a run, find the step by themselves. */

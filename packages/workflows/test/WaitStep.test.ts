@@ -161,6 +161,10 @@ it("A template with a URL that no step has is refused with the nearest name, and
     expect([name, faults(`{{run.waits.${name}}}`)]).toEqual([name, fault === null ? [] : [fault]])
     expect(faults(`{{run.waits.${name}}}`, true)).toEqual([])
   }
+  // A step that cannot be read is reported itself, and not also by those that name it.
+  const steps = [echo("asks", { text: "{{run.waits.wait.approve_url}}" }), { ...wait("wait"), name: 7 }]
+  const result = compileWorkflow(steps, [edge("", "asks"), edge("asks", "wait")], catalog)
+  expect(Result.isFailure(result) && result.failure.map(({ step_id }) => step_id)).toEqual(["wait"])
 })
 
 const calledBack = compiled(

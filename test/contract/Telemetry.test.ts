@@ -195,6 +195,28 @@ describe("Metrics of the gateway", () => {
     expect(call!.headers["traceparent"]).toBe(`00-${traceId}-${steps[1]!.spanId}-01`)
   })
 
+  it("The log line of a cancelled run names its workflow", async ({ gateway, line }) => {
+    const created = await gateway.call("POST", "/workflows", {
+      name: gateway.name("workflow"),
+      source_id: null,
+      triggers: {},
+      steps: [{ id: "waits", kind: "delay", config: { mode: "for", amount: 1, unit: "hours" } }]
+    })
+    expect(created.status, JSON.stringify(created.body)).toBe(200)
+    const workflow_id = created.body.id
+    const { body: run } = await gateway.call("POST", `/workflows/${workflow_id}/runs`, {})
+    const cancelled = await gateway.call("POST", `/workflows/${workflow_id}/runs/${run.id}/cancel`)
+    expect(cancelled.status).toBe(200)
+    expect(
+      await line(
+        "the cancelled run is logged",
+        (about, message) => isOf("workflow_run", message) && about.run_id === run.id
+      )
+    ).toMatchObject({
+      about: { workflow_id, workflow_version: 1, source_id: null, outcome: "cancelled", error_code: "RUN_CANCELLED" }
+    })
+  })
+
   it("Metrics need a key", async ({ gateway, scrape }) => {
     const answers = await Promise.all(
       [undefined, "Bearer", "Bearer wrong-key-of-nobody", "Basic YTpi"].map((authorization) =>

@@ -53,6 +53,50 @@ describe("Builder of workflows", () => {
     expect(built.edges[2]).toMatchObject({ source_step_id: "paid", source_port: "timed_out", target_step_id: "alarm" })
   })
 
+  it("An approval that earlier steps ask for has its links, who decided, and its ports", () => {
+    const built = order()
+      .destination("asking", "des_1", ({ run, trigger }) => ({
+        body: {
+          text: text`${trigger.body.total}: ${run.waits.approval.approve_url} ${run.waits["pay-ed"].callback_url}`
+        }
+      }))
+      .waitForApproval("approval", { amount: 2, unit: "days" }, { name: "Approval" })
+      .destination("order", "des_2", ({ steps }) => ({ body: { by: steps.approval.output.decided_by_name } }))
+      .waitForCallback("pay-ed", { amount: 1, unit: "hours" })
+      .destination("ship", "des_2", ({ steps }) => ({ body: steps["pay-ed"].output.body.parcel }))
+      .after({ step: "approval", port: "rejected" }, { step: "approval", port: "timed_out" })
+      .destination("refuse", "des_2")
+      .toJSON()
+    expect(built.steps.map(({ invocation_inputs }) => invocation_inputs)).toEqual([
+      {
+        body: { text: "{{trigger.body.total}}: {{run.waits.approval.approve_url}} {{run.waits.pay-ed.callback_url}}" }
+      },
+      undefined,
+      { body: { by: "{{steps.approval.output.decided_by_name}}" } },
+      undefined,
+      { body: "{{steps.pay-ed.output.body.parcel}}" },
+      undefined
+    ])
+    expect([built.steps[1], built.steps[3]]).toEqual([
+      { id: "approval", kind: "wait", name: "Approval", config: { for: "approval", amount: 2, unit: "days" } },
+      { id: "pay-ed", kind: "wait", config: { for: "callback", amount: 1, unit: "hours" } }
+    ])
+    expect(built.edges.slice(-2).map((edge) => [edge.source_port, edge.target_step_id])).toEqual([
+      ["rejected", "refuse"],
+      ["timed_out", "refuse"]
+    ])
+  })
+
+  it("What a refused call was answered can be read behind its error", () => {
+    const built = order()
+      .destination("to_crm", "des_1")
+      .onError((path) =>
+        path.destination("alarm", "des_2", ({ steps }) => ({ body: steps.to_crm.error.response.body.message }))
+      )
+      .toJSON()
+    expect(built.steps[1]?.invocation_inputs).toEqual({ body: "{{steps.to_crm.error.response.body.message}}" })
+  })
+
   it("A built workflow is the JSON that one writes by hand", () => {
     const built = order()
       .filter("only_paid", { body: { status: "paid" } }, { name: "Paid only" })

@@ -102,6 +102,32 @@ layer(worldWith(Connectors.connectorOf))("Step calls of a destination's actor", 
     })
   )
 
+  it.effect("A call whose caller has gone is aborted, by a message and directly, and the next one has its permit", () =>
+    Effect.gen(function* () {
+      const { give } = yield* LocalEntities.Called
+      const { actor, id } = yield* actorOf()
+      const acts = yield* Acts
+      const calls = yield* Calls
+      yield* Queue.clear(calls)
+      for (const call of [() => actor.Send(send(30)), () => give(id, send(31))!]) {
+        acts.push(
+          ({ signal }) =>
+            new Promise((resolve) =>
+              signal!.addEventListener("abort", () =>
+                resolve(answer({ status: null, errorCode: "NETWORK_REQUEST_CANCELED" }))
+              )
+            )
+        )
+        const caller = yield* Effect.forkChild(call())
+        const { signal } = yield* Queue.take(calls)
+        yield* Fiber.interrupt(caller)
+        while (!signal!.aborted) yield* turn
+      }
+      // The process has one permit.
+      expect(yield* actor.Send(send(32))).toMatchObject({ kind: "answered" })
+    })
+  )
+
   it.effect("A call that waits for its permit fails at once when the destination is disabled", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

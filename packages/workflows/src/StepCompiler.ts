@@ -42,6 +42,8 @@ export interface Surroundings {
   readonly placeOf: (step_id: string, edge_id: string | null) => string
   /** By the id of an earlier step: JSON Schema of its output; null: not known. */
   readonly outputs: ReadonlyMap<string, Schema.JsonObject | null>
+  /** By the id of a step that waits for somebody outside: the names of its URLs. Null: not all steps are known. */
+  readonly urls: ReadonlyMap<string, ReadonlyArray<string>> | null
 }
 
 export interface CompiledStep {
@@ -304,6 +306,7 @@ class StepCompiler implements Compiler {
       if (fault !== null) this.issue("TEMPLATE_INVALID", at, fault)
       else if (root === "steps" && id !== null && part === "output") this.output(id, names, at)
       else if (root === "trigger" && id === "body") this.body(way.slice(1), at)
+      else if (root === "run" && id === "waits") this.url(way.slice(1), at)
     }
     return compiled.success
   }
@@ -326,6 +329,20 @@ class StepCompiler implements Compiler {
       issues.warn("TRIGGER_MEMBER_UNKNOWN", `${placeOf(this.id, this.edgeId)}.${at}`, `of the source, the ${fault}`)
     }
     return body !== null && fault === null
+  }
+
+  /** A URL of a step that waits. Nobody could end the wait if it were misspelled. */
+  private url([id, name]: ReadonlyArray<string | null | undefined>, at: string): void {
+    const { urls } = this.around
+    if (id === undefined || urls === null) return
+    const names = id === null ? undefined : urls.get(id)
+    if (names === undefined) {
+      const meant = id === null ? "" : didYouMean(id, urls.keys())
+      this.issue("TEMPLATE_REFERENCE_UNKNOWN", at, `names no step that waits for an approval or a callback${meant}`)
+    } else if (name !== undefined && !names.some((known) => known === name)) {
+      const meant = name === null ? "" : didYouMean(name, names)
+      this.issue("TEMPLATE_INVALID", at, `run.waits.${id} has only ${names.join(" and ")}${meant}`)
+    }
   }
 
   private reference(id: string | null, at: string): void {

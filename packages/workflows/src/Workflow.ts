@@ -8,6 +8,7 @@ import { undoneBy, waysOf } from "./Compensation.ts"
 import type { Edge, Step } from "./Definition.ts"
 import { readGraph } from "./Graph.ts"
 import { type Issue, Issues } from "./Issue.ts"
+import { urlsByStep } from "./kinds/WaitStep.ts"
 import { limits } from "./Limits.ts"
 import { isWithinSize } from "./Size.ts"
 import { type CompiledStep, compileStep } from "./StepCompiler.ts"
@@ -115,6 +116,7 @@ export function* compiling(
   const patterns = catalog.isStored === true ? PatternBounds.stored() : PatternBounds.ofWorkflow()
   const compiled: Array<{ readonly parts: CompiledStep; readonly incoming: ReadonlyArray<number> }> = []
   const outputs = new Map<string, CompiledStep["output"]>()
+  const urls = graph.isWhole ? urlsByStep(graph.steps) : null
   const placeOf = (step_id: string, edge_id: string | null): string =>
     edge_id === null
       ? `steps[${graph.steps.findIndex(({ id }) => id === step_id)}]`
@@ -134,6 +136,7 @@ export function* compiling(
         patterns,
         placeOf,
         outputs,
+        urls,
         stepIds: graph.ids,
         isUpstream: (id) => !graph.isWhole || readable.has(id),
         hasErrorEdge:

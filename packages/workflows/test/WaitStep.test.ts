@@ -129,6 +129,44 @@ describe("Step that waits for an approval", () => {
   })
 })
 
+it("A template with a URL that no step has is refused with the nearest name, and a stored one is not", () => {
+  const faults = (text: string, isStored = false) => {
+    const steps = [
+      echo("asks", { text }),
+      wait("wait"),
+      wait("call-back", { for: "callback", amount: 1, unit: "hours" }),
+      wait("request", { for: "event", amount: 1, unit: "hours" })
+    ]
+    const edges = [edge("", "asks"), edge("asks", "wait"), edge("wait", "call-back"), edge("", "request")]
+    const result = compileWorkflow(steps, edges, { ...catalog, isStored })
+    const found = Result.isFailure(result) ? result.failure : []
+    return found.filter(({ step_id }) => step_id === "asks").map(({ code, message }) => `${code}: ${message}`)
+  }
+  const has = "TEMPLATE_INVALID: run.waits"
+  const none = "TEMPLATE_REFERENCE_UNKNOWN: names no step that waits for an approval or a callback"
+  for (const [name, fault] of [
+    ["wait.approve_url", null],
+    ["wait.reject_url", null],
+    ["call-back.callback_url", null],
+    ["wait", null],
+    ["wait.aprove_url", `${has}.wait has only approve_url and reject_url; did you mean approve_url?`],
+    ["wait.callback_url", `${has}.wait has only approve_url and reject_url`],
+    ["call-back.approve_url", `${has}.call-back has only callback_url`],
+    ["wiat.approve_url", `${none}; did you mean wait?`],
+    ["asks.approve_url", none],
+    ["request.callback_url", none],
+    ["__proto__.approve_url", none],
+    ["wait.toString", `${has}.wait has only approve_url and reject_url`]
+  ] as const) {
+    expect([name, faults(`{{run.waits.${name}}}`)]).toEqual([name, fault === null ? [] : [fault]])
+    expect(faults(`{{run.waits.${name}}}`, true)).toEqual([])
+  }
+  // A step that cannot be read is reported itself, and not also by those that name it.
+  const steps = [echo("asks", { text: "{{run.waits.wait.approve_url}}" }), { ...wait("wait"), name: 7 }]
+  const result = compileWorkflow(steps, [edge("", "asks"), edge("asks", "wait")], catalog)
+  expect(Result.isFailure(result) && result.failure.map(({ step_id }) => step_id)).toEqual(["wait"])
+})
+
 const calledBack = compiled(
   [
     call("before"),

@@ -2,6 +2,7 @@ import type { components } from "../schema.ts"
 import type { formatterOutputs } from "./FormatterOutputs.ts"
 import { type Anything, conditionsOf, inputsOf, type ListRef, type Ref, roots, type Templated } from "./Reference.ts"
 import { type Triggers, triggersOf } from "./Triggers.ts"
+import type { Arrived, CalledBack, Decided } from "./Waits.ts"
 
 /**
  * Writes a workflow in code: the same JSON as one writes by hand, with references that the compiler checks. A flow is never
@@ -50,10 +51,22 @@ export interface Refs<Body, Steps extends Outputs, Item> {
     readonly [Id in keyof Steps]: {
       readonly output: Steps[Id]
       readonly status: string
-      readonly error: { readonly code: string; readonly message: string; readonly status: number }
+      readonly error: {
+        readonly code: string
+        readonly message: string
+        readonly status: number
+        /** What the target has answered. */
+        readonly response: Answered & { readonly truncated: boolean }
+      }
     }
   }>
-  readonly run: Ref<{ readonly id: string; readonly started_at: string; readonly attempt: number }>
+  readonly run: Ref<{
+    readonly id: string
+    readonly started_at: string
+    readonly attempt: number
+    /** The URLs of steps that wait, by their ids; those steps come later. The gateway refuses an id or a name that does not exist. */
+    readonly waits: Anything
+  }>
   readonly workflow: Ref<{ readonly id: string; readonly name: string; readonly version: number }>
   readonly source: Ref<{ readonly id: string; readonly name: string }>
   readonly item: Ref<Item>
@@ -93,6 +106,9 @@ type Called<Action extends string> = Action extends `formatter/${infer Operation
     : unknown
 
 type ConfigOf<K extends Kind> = NonNullable<Extract<Step, { readonly kind: K }>["config"]>
+
+/** How long a step waits at most. */
+type Longest = Pick<ConfigOf<"wait">, "amount" | "unit">
 
 export interface StepOptions<Config> {
   readonly name?: string
@@ -205,28 +221,32 @@ export class Flow<Body, Steps extends Outputs, Item = never> {
   }
 
   /**
+   * Waits until somebody approves or rejects. What follows, follows the approval; follow the others with
+   * `after({ step: id, port: "rejected" }, { step: id, port: "timed_out" })`. Earlier steps send the links of `run.waits`.
+   */
+  waitForApproval<const Id extends string>(id: Id, most: Longest, options: StepOptions<never> = {}) {
+    return this.#add<Record<Id, Decided>>({ id, kind: "wait", ...options, config: { for: "approval", ...most } })
+  }
+
+  /**
+   * Waits until another program calls the URL that earlier steps send (`run.waits`). What follows, follows the callback; follow the end of
+   * the time with `after({ step: id, port: "timed_out" })`.
+   */
+  waitForCallback<const Id extends string>(id: Id, most: Longest, options: StepOptions<never> = {}) {
+    return this.#add<Record<Id, CalledBack>>({ id, kind: "wait", ...options, config: { for: "callback", ...most } })
+  }
+
+  /**
    * Waits for a request at a source (`src_…`) that matches the filter, if there is one. What follows, follows the request; follow the end
    * of the time with `after({ step: id, port: "timed_out" })`.
    */
   waitForEvent<const Id extends string>(
     id: Id,
     source: string,
-    {
-      filter,
-      ...most
-    }: Pick<ConfigOf<"wait">, "amount" | "unit"> & { readonly filter?: Given<Templated, Body, Steps> },
+    { filter, ...most }: Longest & { readonly filter?: Given<Templated, Body, Steps> },
     options: StepOptions<never> = {}
   ) {
-    type Output = Answered & {
-      readonly request_id: string
-      readonly method: string
-      readonly path: string
-      readonly query: Anything
-      readonly body_omitted: boolean
-      readonly received_at: string
-      readonly released_at: string
-    }
-    return this.#add<Record<Id, Omit<Output, "status">>>({
+    return this.#add<Record<Id, Arrived>>({
       id,
       kind: "wait",
       resource_id: source,

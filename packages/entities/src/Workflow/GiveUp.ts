@@ -65,7 +65,10 @@ export const giveUp = Effect.fnUntraced(function* (
     previews: null
   }
   const moved = yield* journal.move(transition)
-  if (moved === "stored") (yield* runTelemetry).ended({ workflow_id: null, run }, transition)
+  if (moved === "stored") {
+    const { request_id, source_id, version, workflow_id } = stored
+    ;(yield* runTelemetry).ended({ workflow_id, run: { ...run, request_id, source_id, version } }, transition)
+  }
   if (moved === "refused") yield* journal.putOff(run.id, now + againAfter)
   return moved
 })

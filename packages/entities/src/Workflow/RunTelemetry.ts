@@ -24,18 +24,18 @@ const RunLines = Context.Reference<(limits: Limits) => { readonly run: WideLines
   }
 )
 
-/** A run of a workflow: its plan is null when it cannot be read. */
 interface Told {
-  readonly workflow_id: string | null
-  readonly run: Pick<DueRun, "id" | "team_id" | "attempts"> & Partial<DueRun>
+  readonly workflow_id: string
+  readonly run: Pick<DueRun, "id" | "team_id" | "request_id" | "source_id" | "version">
 }
 
 const idsOf = ({ run: { id, request_id, source_id, team_id, version }, workflow_id }: Told): Fields => ({
   run_id: id,
   workflow_id,
-  workflow_version: version ?? null,
-  request_id: request_id ?? null,
-  source_id: source_id ?? null,
+  workflow_version: version,
+  request_id,
+  // Empty for a run that no request has begun.
+  source_id: source_id === "" ? null : source_id,
   team_id
 })
 

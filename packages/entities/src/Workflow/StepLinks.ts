@@ -2,7 +2,7 @@ import { hkdfSync, type KeyObject, randomBytes } from "node:crypto"
 import { Context } from "effect"
 import { callbackPath, decisionPath, ingressAt, ingressOrigin, type Ingress } from "@tidegate/model/Ingress"
 import { readStepToken, type StepPlace, stepToken, type StepTokenKeys } from "@tidegate/outbound-auth/StepToken"
-import { awaitedBy } from "@tidegate/workflows/kinds/WaitStep"
+import { type UrlOfWait, urlsByStep } from "@tidegate/workflows/kinds/WaitStep"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
 /** The URLs of the steps of a run that wait for somebody outside, by the ids of the steps. Each URL is a credential. */
@@ -19,23 +19,24 @@ export interface StepLinks {
   readonly read: (token: string) => StepPlace | null
 }
 
+const decision = (decides: string) => (ingress: Ingress["Service"]) =>
+  `${ingress.publicUrl}${decisionPath}${decides}?token=`
+
+/** What comes before the token in a URL. */
+const addressOf: { readonly [name in UrlOfWait]: (ingress: Ingress["Service"]) => string } = {
+  approve_url: decision("approve"),
+  reject_url: decision("reject"),
+  callback_url: (ingress) => ingressOrigin(ingress) + callbackPath
+}
+
 export const makeStepLinks = (keys: StepTokenKeys, ingress: Ingress["Service"]): StepLinks => ({
   of: ({ steps }, run) => {
     const waits: Array<readonly [step: string, urls: RunLinks["waits"][string]]> = []
     const tokens: Array<string> = []
-    for (const step of steps) {
-      const awaited = awaitedBy(step)
-      // A request, and the end of a run, find the step by themselves.
-      if (awaited !== "approval" && awaited !== "callback") continue
-      const token = stepToken(keys, { ...run, step_id: step.id })
+    for (const [step_id, names] of urlsByStep(steps)) {
+      const token = stepToken(keys, { ...run, step_id })
       tokens.push(token)
-      const decide = (decision: string): string => `${ingress.publicUrl}${decisionPath}${decision}?token=${token}`
-      waits.push([
-        step.id,
-        awaited === "callback"
-          ? { callback_url: ingressOrigin(ingress) + callbackPath + token }
-          : { approve_url: decide("approve"), reject_url: decide("reject") }
-      ])
+      waits.push([step_id, Object.fromEntries(names.map((name) => [name, addressOf[name](ingress) + token]))])
     }
     return tokens.length === 0 ? null : { waits: Object.fromEntries(waits), tokens }
   },

@@ -4,6 +4,10 @@ import { visitEntries } from "../reads/RunRow.ts"
 
 /** A run that is to be ended from outside. */
 export interface UnendedRun {
+  readonly workflow_id: string
+  readonly request_id: string
+  readonly source_id: string
+  readonly version: number
   readonly steps_count: number
   /** Characters of its steps' outputs. */
   readonly kept: number
@@ -20,7 +24,7 @@ export const readUnended = Effect.fnUntraced(function* (
 ): Effect.fn.Return<UnendedRun | null, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const [run] = yield* sql<UnendedRun>`
-    select steps_count, kept, started_at from workflow_runs where id = ${id} and parts = ${parts} and finished_at is null`
+    select workflow_id, request_id, source_id, version, steps_count, kept, started_at from workflow_runs where id = ${id} and parts = ${parts} and finished_at is null`
   if (run === undefined) return null
   yield* visitEntries([{ id, parts }], null, ({ steps }) => visit(steps))
   return run

@@ -151,6 +151,29 @@ export const awaitedBy = ({ config, kind }: { readonly kind: string; readonly co
   return kind === "wait" ? ((config as { readonly for: Awaited }).for ?? null) : null
 }
 
+/** The URLs of a step that waits, which the other steps of its run can send as `run.waits.<id>.<name>`. */
+const urlsOfWaits = {
+  approval: ["approve_url", "reject_url"],
+  callback: ["callback_url"],
+  /** A request, and the end of a run, find the step by themselves. */
+  event: [],
+  run: []
+} as const satisfies { readonly [By in Signaller]: ReadonlyArray<string> }
+
+export type UrlOfWait = (typeof urlsOfWaits)[Signaller][number]
+
+/** The names of the URLs of steps that have some, by the ids of the steps. */
+export const urlsByStep = (
+  steps: ReadonlyArray<{ readonly id: string; readonly kind: string; readonly config?: unknown }>
+): ReadonlyMap<string, ReadonlyArray<UrlOfWait>> =>
+  new Map(
+    steps.flatMap((step) => {
+      const by = awaitedBy(step)
+      const urls = by !== null && Object.hasOwn(urlsOfWaits, by) ? urlsOfWaits[by] : []
+      return urls.length === 0 ? [] : [[step.id, urls] as const]
+    })
+  )
+
 /** The signal that ends a step that has waited in vain, when it is due. */
 export const waitingFor = (what: Awaited, until: number) => ({
   kind: "waits" as const,

@@ -43,6 +43,8 @@ export interface CallSettings {
   readonly captureBytes: number
   /** A flat list of names and values. They replace the destination's own headers of the same names. */
   readonly headers: ReadonlyArray<string>
+  /** Aborts an exchange by HTTP: nobody waits for its answer any more. */
+  readonly signal: AbortSignal
 }
 
 /** How the exchange with a target ended: `status` is null when there was no answer. Times are Unix ms. */

@@ -104,7 +104,8 @@ export const makeSenders = Effect.fnUntraced(function* (
           headers: headersOf(attempt, complete.headers, loops),
           mayStart: mayWrite,
           timeoutMs: Math.max(forSendingMs, timeOf(attempt) - waitedMs),
-          captureBytes: attempt.call?.captureBytes ?? maxCapturedBytes
+          captureBytes: attempt.call?.captureBytes ?? maxCapturedBytes,
+          ...(attempt.call === null ? {} : { signal: attempt.call.signal })
         })
       const exchanged =
         sender.complete === undefined ? exchange(request) : sender.complete(request, facts).then(exchange)

@@ -67,7 +67,8 @@ export const makeStepCalls = ({ after, isAway, now, queue, queued, send, state }
     underWay.delete(attempt)
     if (found === undefined) return
     found.end(sent)
-    queue.called(found.call, how)
+    // What its caller has aborted says nothing about the target.
+    queue.called(found.call, attempt.call?.signal.aborted === true ? "unsent" : how)
   }
 
   const look = (): void => {
@@ -105,6 +106,7 @@ export const makeStepCalls = ({ after, isAway, now, queue, queued, send, state }
         if (isAway()) {
           return resume(Effect.succeed(failure("CLI_UNAVAILABLE", "nobody holds the tunnel of this destination open")))
         }
+        const aborting = new AbortController()
         const call: Call = new Call({
           group: message.workflow.id,
           since: message.since,
@@ -113,7 +115,13 @@ export const makeStepCalls = ({ after, isAway, now, queue, queued, send, state }
             entry.until = startedAt + message.timeout_ms + graceMs
             entry.over = () => end(late(message))
             const item = itemOf(message, startedAt)
-            const attempt = beginAttempt(item, connectionQueueOf(message), startedAt, null, settingsOf(message))
+            const attempt = beginAttempt(
+              item,
+              connectionQueueOf(message),
+              startedAt,
+              null,
+              settingsOf(message, aborting.signal)
+            )
             underWay.set(attempt, { call, end })
             send(attempt)
           }
@@ -133,10 +141,11 @@ export const makeStepCalls = ({ after, isAway, now, queue, queued, send, state }
         }
         if (queue.call(call)) queued()
         else end(again)
-        // An exchange under way ends by itself: its permit is taken until then.
+        // The run was cancelled, or goes on in another process. The permit of an exchange is taken until the exchange has ended.
         return Effect.sync(() => {
           withdraw()
           asked.delete(entry)
+          aborting.abort()
         })
       })
   }
@@ -195,7 +204,11 @@ const connectionQueueOf = ({ request, workflow }: StepSend): ConnectionQueueSett
   retry: null
 })
 
-const settingsOf = ({ key, loop, run_id, step_id, timeout_ms, workflow }: StepSend): CallSettings => ({
+const settingsOf = (
+  { key, loop, run_id, step_id, timeout_ms, workflow }: StepSend,
+  signal: AbortSignal
+): CallSettings => ({
+  signal,
   timeoutMs: timeout_ms,
   captureBytes: maxAnswered,
   headers: [

@@ -70,9 +70,10 @@ const prefixed = ({ message, path }: FieldError): FieldError => ({
 export function* judgingDeduplication(
   written: Schema.Json
 ): Resumable<Result.Result<TriedDeduplication, GatewayError>> {
-  const type = isObject(written) ? written["type"] : "deduplicate"
+  const members: Members | null = isObject(written) ? written : null
+  const type = members === null ? "deduplicate" : members["type"]
   // Without its type it is checked as what it has to be: then a misspelt `type` is found, too.
-  const judged = yield* checkingRules([isObject(written) ? { ...written, type: "deduplicate" } : written])
+  const judged = yield* checkingRules([members === null ? written : { ...members, type: "deduplicate" }])
   if (type !== "deduplicate") {
     const further = type === undefined && Result.isFailure(judged) ? judged.failure.map(prefixed) : []
     return Result.fail(invalid([{ path: "rule.type", message: "must be deduplicate" }, ...further]))

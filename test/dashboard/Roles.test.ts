@@ -35,48 +35,42 @@ const rolesOf = ({ paths }: Api, call: string): ReadonlyArray<string> | null => 
  * Runs in the page before its scripts: calls that change something do not leave it. They are noted, and answered with a refusal, so that
  * the page stays as it is.
  */
-const noting = () => {
-  const calls: Array<string> = []
+const noting = `(() => {
   const { fetch } = globalThis
-  Object.assign(globalThis, {
-    calls,
-    fetch: (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
-      const request = new Request(input, init)
-      if (request.method === "GET") return fetch(request)
-      calls.push(`${request.method} ${new URL(request.url).pathname}`)
-      const refusal = { error: "Conflict", code: "CONFLICT", status: 409, message: "nothing is sent by this test" }
-      return Promise.resolve(Response.json(refusal, { status: 409 }))
-    }
-  })
-}
+  globalThis.calls = []
+  globalThis.fetch = async (input, init) => {
+    const request = new Request(input, init)
+    if (request.method === "GET") return fetch(request)
+    calls.push(request.method + " " + new URL(request.url).pathname)
+    const refusal = { error: "Conflict", code: "CONFLICT", status: 409, message: "nothing is sent by this test" }
+    return Response.json(refusal, { status: 409 })
+  }
+})()`
 
 /** Runs in the page: fills its fields, and clicks each of its buttons until no new one appears. Returns the calls that it wanted to make. */
-const pressing = async (): Promise<ReadonlyArray<string>> => {
-  const { calls } = globalThis as unknown as { readonly calls: ReadonlyArray<string> }
-  const seen = new Set<string>()
-  const main = () => document.querySelector("main")!
+const pressing = `(async () => {
+  const seen = new Set()
+  const main = document.querySelector("main")
+  // What a click begins goes on in the next turns of the event loop.
   const after = async () => {
-    // What a click begins goes on in the next turns of the event loop.
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve))
   }
   const fill = () => {
-    for (const field of main().querySelectorAll<HTMLInputElement | HTMLTextAreaElement>("input, textarea")) {
-      if (field.type === "checkbox" || field.readOnly || field.value !== "") continue
-      const prototype = field instanceof HTMLInputElement ? HTMLInputElement.prototype : HTMLTextAreaElement.prototype
-      Object.getOwnPropertyDescriptor(prototype, "value")!.set!.call(
-        field,
-        field instanceof HTMLInputElement ? "1" : "{}"
-      )
+    for (const field of main.querySelectorAll("input:not([type=checkbox], [type=file]), textarea")) {
+      if (field.readOnly || field.value !== "") continue
+      const isLine = field instanceof HTMLInputElement
+      const { prototype } = isLine ? HTMLInputElement : HTMLTextAreaElement
+      Object.getOwnPropertyDescriptor(prototype, "value").set.call(field, isLine ? "1" : "{}")
       field.dispatchEvent(new Event("input", { bubbles: true }))
     }
     // Empty fields are refused by the gateway, not by the browser.
-    for (const form of main().querySelectorAll("form")) form.noValidate = true
+    for (const form of main.querySelectorAll("form")) form.noValidate = true
   }
-  const label = (button: HTMLButtonElement) => button.getAttribute("aria-label") ?? button.innerText
+  const label = (button) => button.getAttribute("aria-label") ?? button.innerText
   for (let pressed = 0; pressed < 100; pressed++) {
     fill()
     await after()
-    const next = [...main().querySelectorAll("button")].find((one) => !one.disabled && !seen.has(label(one)))
+    const next = [...main.querySelectorAll("button")].find((one) => !one.disabled && !seen.has(label(one)))
     if (next === undefined) break
     const before = label(next)
     seen.add(before)
@@ -89,8 +83,10 @@ const pressing = async (): Promise<ReadonlyArray<string>> => {
       await after()
     }
   }
-  return [...calls]
-}
+  return calls
+})()`
+
+const linksOf = `[...document.querySelectorAll("main a.button")].map(({ pathname }) => pathname)`
 
 /** A team with one of everything, and where each page of the router shows it. */
 const filled = async (gateway: Gateway, owner: string, url: string) => {
@@ -169,11 +165,9 @@ const offered = async (page: Page, path: string): Promise<Offered> => {
   await page.goto(`./${path}`)
   await page.locator("main h1, main [role=alert]").first().waitFor()
   await settled(page)
-  const links = await page
-    .locator("main a.button")
-    .evaluateAll((all) => all.map((one) => new URL((one as HTMLAnchorElement).href).pathname))
+  const links = await page.evaluate<ReadonlyArray<string>>(linksOf)
   const isExplained = (await page.getByText(/Only an owner/).count()) > 0
-  return { calls: await page.evaluate(pressing), isExplained, links }
+  return { calls: await page.evaluate<ReadonlyArray<string>>(pressing), isExplained, links }
 }
 
 const it = pageIt.extend("pages", { scope: "file" }, async ({ gateway, startTarget }) =>

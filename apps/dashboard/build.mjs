@@ -46,7 +46,10 @@ async function make() {
       }
     })
     const script = output.find((one) => one.type === "chunk" && one.isEntry).fileName
-    const style = readFileSync(join(here, "src/style.css"))
+    // One file: a browser would ask for each import, and only after it has read the one before.
+    const style = readFileSync(join(here, "src/style.css"), "utf8").replaceAll(/@import "(.+)";\n/g, (_, part) =>
+      readFileSync(join(here, "src", part), "utf8")
+    )
     const styleName = `style-${createHash("sha256").update(style).digest("hex").slice(0, 10)}.css`
     writeFileSync(join(assets, styleName), style)
     const page = readFileSync(join(here, "src/index.html"), "utf8")

@@ -173,6 +173,46 @@ describe.skipIf(!hasBrowser)("Forms of the dashboard", () => {
     })
   })
 
+  it("Retention is shortened only after the reader has agreed, a refusal is shown at its field, and an empty field is the operator's setting", async ({
+    gateway,
+    signedIn
+  }) => {
+    const other = await gateway.forTeam()
+    const kept = async () => (await other.api("GET", "/team")).retention
+    const most = await kept()
+    const page = await signedIn(other.key)
+    await open(page, "Team")
+    const payloads = page.getByLabel("Days to keep payloads", { exact: true })
+    const records = page.getByLabel("Days to keep records", { exact: true })
+    const save = page.getByRole("button", { name: "Save the retention" })
+    const agree = page.getByLabel("What is older is deleted within the next hours, and cannot be restored")
+    expect(await Promise.all([payloads, records].map((field) => field.inputValue()))).toEqual([
+      String(most.payload_days),
+      String(most.record_days)
+    ])
+    await records.fill("9")
+    await save.click()
+    // Nothing happens before the reader has agreed.
+    expect([await agree.isChecked(), await kept()]).toEqual([false, most])
+    await payloads.fill("10")
+    await agree.check()
+    await payloads.press("Enter")
+    await page.getByRole("alert").getByText("must not be more than record_days").waitFor()
+    expect([await payloads.getAttribute("aria-invalid"), await kept()]).toEqual(["true", most])
+    await payloads.fill("7")
+    await payloads.press("Enter")
+    await page.getByText("Saved", { exact: true }).waitFor()
+    expect(await kept()).toMatchObject({ payload_days: 7, record_days: 9 })
+    await agree.waitFor({ state: "detached" })
+    await payloads.fill("")
+    await records.fill("")
+    await save.click()
+    await expect.poll(kept, { timeout: patience }).toEqual(most)
+    // The browser refuses what the operator does not allow.
+    await records.fill(String(most.record_days + 1))
+    await page.locator('[name="retention.record_days"]:invalid').waitFor()
+  })
+
   it("The team's key is replaced, the browser goes on with the new one, and the signing secret is replaced", async ({
     gateway,
     signedIn

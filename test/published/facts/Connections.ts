@@ -86,6 +86,12 @@ export const connections: Section = {
     ],
     DeduplicateRule: [
       of(
+        "type",
+        tests("packages/api/test/DeduplicationTest.test.ts")(
+          "A test of a deduplicate rule refuses other rules, other numbers, and sources of other teams"
+        )
+      ),
+      of(
         "window",
         dedup("A deduplication window ends a fixed time after the first request, and duplicates do not extend it")
       ),

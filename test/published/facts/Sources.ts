@@ -2,6 +2,10 @@ import { of, row, type Section, sourceTypes, tests } from "./Facts.ts"
 
 const stored = tests("packages/storage/test/Sources.test.ts")
 const input = tests("packages/resources/test/Source.test.ts")
+const tried = tests("packages/api/test/DeduplicationTest.test.ts")
+const triedInOrder = tried(
+  "A deduplicate rule is tried on the stored requests of a source, in their order and within its window"
+)
 const answers = tests("test/contract/CustomResponses.test.ts")
 const answerRules = tests("packages/rules/test/CustomResponse.test.ts")
 const proxy = tests("test/contract/Proxy.test.ts")
@@ -47,7 +51,8 @@ export const sources: Section = {
       "PUT,POST /sources/{id}/disable; PUT,POST /sources/{id}/enable",
       commands("Resource can be created, changed, disabled and deleted under ${prefix}/${kind}")
     ),
-    row("GET /sources/{id}/health", limit("The health of a source without a rate limit has no period"))
+    row("GET /sources/{id}/health", limit("The health of a source without a rate limit has no period")),
+    row("POST /sources/{id}/deduplication-test", triedInOrder)
   ],
   fields: {
     Source: [
@@ -72,6 +77,9 @@ export const sources: Section = {
       of("warnings", warned)
     ],
     Warning: [of("*", warned)],
+    DeduplicationTestInput: [of("rule limit", triedInOrder)],
+    DeduplicationTest: [of("*", triedInOrder)],
+    TestedDuplicate: [of("*", triedInOrder)],
     SourceConfig: [
       of("provider", items("A provider source is stored with its complete inputs and the defaults of its delivery")),
       auth,

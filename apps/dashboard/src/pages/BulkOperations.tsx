@@ -6,11 +6,12 @@ import { Action } from "../parts/Action.tsx"
 import { Text } from "../parts/Body.tsx"
 import { useFilters } from "../parts/Filters.tsx"
 import { type Column, List } from "../parts/List.tsx"
+import { OnlyOwners } from "../parts/OnlyOwners.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { Time } from "../parts/Time.tsx"
-import { useSession } from "../session.ts"
+import { useRole, useSession } from "../session.ts"
 
 type Operation = Row<"BulkOperation">
 
@@ -92,6 +93,8 @@ export const BulkOperation = () => {
   const of = isRecords(named) ? named : "events"
   const { client, team } = useSession()
   const path = { params: { path: { id } } }
+  const isOwners = of === "workflow_runs"
+  const mayChange = useRole().mayOwn || !isOwners
   const operation = useQuery({
     queryKey: ["bulk operation", team, of, id],
     queryFn: () => client.get(`/${of}/bulk_operations/{id}`, path),
@@ -108,19 +111,20 @@ export const BulkOperation = () => {
         <Status of={data.status} />
         <span className="mono">{id}</span>
         <div className="actions">
-          {data.confirmed || data.planned_at === null ? null : (
+          {data.confirmed || data.planned_at === null || !mayChange ? null : (
             <Action primary run={() => client.post(`/${of}/bulk_operations/{id}/run`, path)}>
               {wordOf(data)} {data.total_count.toLocaleString()}{" "}
               {data.total_count === 1 ? records[of].slice(0, -1) : records[of]}
             </Action>
           )}
-          {data.cancelable ? (
+          {data.cancelable && mayChange ? (
             <Action run={() => client.post(`/${of}/bulk_operations/{id}/cancel`, path)} asks="Leave the rest as it is?">
               Stop
             </Action>
           ) : null}
         </div>
       </header>
+      {isOwners ? <OnlyOwners may="start or stop operations on runs" /> : null}
       {data.error === null ? null : <div className="notice bad">{data.error.message}</div>}
       <Panel title="Progress">
         <Facts

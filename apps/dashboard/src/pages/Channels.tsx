@@ -5,6 +5,7 @@ import type { Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
 import { Choice, useFilters } from "../parts/Filters.tsx"
 import { type Column, List } from "../parts/List.tsx"
+import { OnlyOwners } from "../parts/OnlyOwners.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status, wordsOf } from "../parts/Status.tsx"
@@ -286,7 +287,7 @@ export const Channel = () => {
           </div>
         ) : null}
       </header>
-      {mayOwn ? null : <p className="muted">Only an owner of the team can try a channel again, poll, or change it.</p>}
+      <OnlyOwners may="try a channel again, poll, or change it" />
       {need === null ? null : <div className={`notice ${channel?.status === "error" ? "bad" : ""}`}>{need}</div>}
       {channel?.alerts.map(({ id, message, occurrences }) => (
         <div key={id} className="notice bad">

@@ -3,14 +3,15 @@ import { useState } from "react"
 import { textIn } from "../parts/Form.tsx"
 import { Graph } from "../parts/Graph.tsx"
 import { useChoices } from "../parts/Named.tsx"
+import { OnlyOwners } from "../parts/OnlyOwners.tsx"
 import { Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { edgesOf, nodesOf, type Step, type StepEdge } from "../parts/StepGraph.ts"
-import { useSession } from "../session.ts"
+import { useRole, useSession } from "../session.ts"
 import { Choose, Making, NameField } from "./New.tsx"
 
 /** A new workflow: blank, or from a template whose graph is shown first. It is a draft, and its editor opens. */
-export const NewWorkflow = () => {
+const Make = () => {
   const { client } = useSession()
   const [key, setKey] = useState("")
   const [selected, setSelected] = useState<string | null>(null)
@@ -99,3 +100,15 @@ export const NewWorkflow = () => {
     </Making>
   )
 }
+
+export const NewWorkflow = () =>
+  useRole().mayOwn ? (
+    <Make />
+  ) : (
+    <>
+      <header>
+        <h1>Create the workflow</h1>
+      </header>
+      <OnlyOwners may="make workflows" />
+    </>
+  )

@@ -3,12 +3,12 @@ import { useState } from "react"
 import { Action } from "../parts/Action.tsx"
 import { ChoiceField, Form, TextField, textOf } from "../parts/Form.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
-import { Settings } from "../parts/Settings.tsx"
 import { Read, Rows } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useRefresh, useRole, useSession } from "../session.ts"
 import { DataDeletions } from "./DataDeletions.tsx"
 import { Keys } from "./Keys.tsx"
+import { Retention } from "./Retention.tsx"
 import { TeamDeletionPanel } from "./TeamDeletion.tsx"
 
 const NewMember = ({ close }: { readonly close: () => void }) => {
@@ -128,11 +128,7 @@ export const Team = () => {
                 ]}
               />
             </Panel>
-            <Settings
-              title="Retention in days"
-              value={{ payload_days: retention.payload_days, record_days: retention.record_days }}
-              save={(change) => client.patch("/team", { body: { retention: change } })}
-            />
+            <Retention retention={retention} />
           </>
         )}
       </Read>

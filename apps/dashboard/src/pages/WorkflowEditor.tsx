@@ -5,13 +5,14 @@ import { TidegateError } from "@tidegate/client/source"
 import { messageOf, type Row } from "../gateway.ts"
 import { Fields, valuesIn } from "../parts/Fields.tsx"
 import { Graph } from "../parts/Graph.tsx"
+import { OnlyOwners } from "../parts/OnlyOwners.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Preview, previewOf } from "../parts/Preview.tsx"
 import { objectOf, resolved, type Schema, useDocument } from "../parts/Schema.ts"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { beginOf, edgesOf, nodesOf, portsOf, type Step, type StepEdge, titleOf, trigger } from "../parts/StepGraph.ts"
-import { useRefresh, useSession } from "../session.ts"
+import { useRefresh, useRole, useSession } from "../session.ts"
 
 interface Graph {
   readonly steps: ReadonlyArray<Step>
@@ -554,7 +555,7 @@ const Editor = ({ document, workflow }: { readonly document: Document; readonly 
 }
 
 /** Changes the steps of a workflow on its graph, and tries them before they are saved. */
-export const WorkflowEditor = () => {
+const Edit = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()
   const api = useDocument()
@@ -569,3 +570,15 @@ export const WorkflowEditor = () => {
   if (workflow.isPending || api.isPending) return <Loading />
   return <Editor document={api.data} workflow={workflow.data} />
 }
+
+export const WorkflowEditor = () =>
+  useRole().mayOwn ? (
+    <Edit />
+  ) : (
+    <>
+      <header>
+        <h1>Steps of a workflow</h1>
+      </header>
+      <OnlyOwners may="change workflows" />
+    </>
+  )

@@ -8,13 +8,14 @@ import { Choice, Live, Range, rangeOf, useFilters } from "../parts/Filters.tsx"
 import { type Edge, Graph } from "../parts/Graph.tsx"
 import { type Column, List } from "../parts/List.tsx"
 import { NamedLink } from "../parts/Named.tsx"
+import { OnlyOwners } from "../parts/OnlyOwners.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Preview } from "../parts/Preview.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { edgesOf, nodesOf, titleOf, trigger, undoEdge } from "../parts/StepGraph.ts"
 import { lengthOf, Time } from "../parts/Time.tsx"
-import { useSession } from "../session.ts"
+import { useRole, useSession } from "../session.ts"
 import { PlanBulk } from "./BulkOperations.tsx"
 
 type Workflow = Row<"Workflow">
@@ -24,6 +25,7 @@ const statuses = ["queued", "running", "succeeded", "failed"] as const
 
 export const Workflows = () => {
   const { client, team } = useSession()
+  const { mayOwn } = useRole()
   const columns: ReadonlyArray<Column<Workflow>> = [
     { title: "Status", width: "100px", cell: ({ status }) => <Status of={status} /> },
     { title: "Name", width: "1.4fr", cell: ({ name }) => <bdi>{name}</bdi> },
@@ -35,12 +37,15 @@ export const Workflows = () => {
     <>
       <header>
         <h1>Workflows</h1>
-        <div className="actions">
-          <Link to="/workflows/new" className="button">
-            New workflow
-          </Link>
-        </div>
+        {mayOwn ? (
+          <div className="actions">
+            <Link to="/workflows/new" className="button">
+              New workflow
+            </Link>
+          </div>
+        ) : null}
       </header>
+      <OnlyOwners may="make workflows" />
       <List
         label="Workflows"
         keys={["workflows", team]}
@@ -71,6 +76,7 @@ const runColumns: ReadonlyArray<Column<Run>> = [
 /** Runs of all workflows. */
 export const Runs = () => {
   const { client, team } = useSession()
+  const { mayOwn } = useRole()
   const { search } = useFilters()
   const { live, status } = search
   const query = { ...rangeOf(search), ...(status === undefined ? {} : { status: [status as Run["status"]] }) }
@@ -84,7 +90,7 @@ export const Runs = () => {
           <Live />
         </div>
         <div className="actions">
-          {status === "succeeded" ? null : (
+          {status === "succeeded" || !mayOwn ? null : (
             <PlanBulk
               key={status}
               of="workflow_runs"
@@ -94,6 +100,7 @@ export const Runs = () => {
           )}
         </div>
       </header>
+      <OnlyOwners may="retry or cancel runs" />
       <List
         label="Workflow runs"
         keys={["runs", team, query]}
@@ -118,6 +125,7 @@ export const Runs = () => {
 
 export const Workflow = () => {
   const { id = "" } = useParams({ strict: false })
+  const { mayOwn } = useRole()
   const [selected, setSelected] = useState<string | null>(null)
   const { client, team } = useSession()
   const { from = status } = useFilters().search
@@ -151,25 +159,30 @@ export const Workflow = () => {
           <Choice name="status" label="Status" values={statuses} />
         </div>
         <div className="actions">
-          <Action
-            run={() => {
-              const status = data.status === "active" ? "paused" : "active"
-              return client.patch("/workflows/{id}", {
-                params: { path: { id } },
-                body: { version: data.version, status }
-              })
-            }}
-          >
-            {data.status === "active" ? "Pause" : "Activate"}
-          </Action>
+          {mayOwn ? (
+            <Action
+              run={() => {
+                const status = data.status === "active" ? "paused" : "active"
+                return client.patch("/workflows/{id}", {
+                  params: { path: { id } },
+                  body: { version: data.version, status }
+                })
+              }}
+            >
+              {data.status === "active" ? "Pause" : "Activate"}
+            </Action>
+          ) : null}
           <Link to={`/workflows/${id}/triggers`} className="button">
             Triggers
           </Link>
-          <Link to={`/workflows/${id}/edit`} className="button">
-            Edit
-          </Link>
+          {mayOwn ? (
+            <Link to={`/workflows/${id}/edit`} className="button">
+              Edit
+            </Link>
+          ) : null}
         </div>
       </header>
+      <OnlyOwners may="change workflows, or activate and pause them" />
       <Graph
         label="Steps of the workflow"
         nodes={nodesOf(data.steps ?? [])}
@@ -203,6 +216,7 @@ type Executed = Row<"WorkflowRunDetail">["steps"][number]
 /** What can be done at a step of a run: go on from it after a failure, or decide when it waits for an approval. */
 const Decide = ({ run, step }: { readonly run: Row<"WorkflowRunDetail">; readonly step: Executed }) => {
   const { client } = useSession()
+  const { mayOwn } = useRole()
   const path = { id: run.workflow_id, runId: run.id }
   const decide = (decision: "approve" | "reject") =>
     client.post("/workflows/{id}/runs/{runId}/steps/{stepId}/decision", {
@@ -210,6 +224,7 @@ const Decide = ({ run, step }: { readonly run: Row<"WorkflowRunDetail">; readonl
       body: { decision }
     })
   if (step.status === "failed" && run.status === "failed") {
+    if (!mayOwn) return null
     return (
       <Action
         run={() =>
@@ -261,6 +276,7 @@ const takenEdges = ({ steps }: Row<"WorkflowRunDetail">): ReadonlyArray<Edge> =>
 
 export const Run = () => {
   const { id = "", runId = "" } = useParams({ strict: false })
+  const { mayOwn } = useRole()
   const navigate = useNavigate()
   const [selected, setSelected] = useState<string | null>(null)
   const { client, team } = useSession()
@@ -290,7 +306,7 @@ export const Run = () => {
         <Status of={data.outcome ?? data.status} />
         <span className="mono">{runId}</span>
         <div className="actions">
-          {data.finished_at === null ? (
+          {!mayOwn ? null : data.finished_at === null ? (
             <Action
               run={() => client.post("/workflows/{id}/runs/{runId}/cancel", { params: { path } })}
               asks="Abort what it calls now?"
@@ -313,6 +329,7 @@ export const Run = () => {
           )}
         </div>
       </header>
+      <OnlyOwners may="cancel a run, retry it or run it again" />
       {data.error_message === null ? null : <div className="notice bad">{data.error_message}</div>}
       <Panel title="Run">
         <Facts

@@ -66,6 +66,7 @@ export const Form = ({
 
 /** One line of text. `name` is also its id, so it is once on a page. */
 export const TextField = ({
+  change,
   help,
   label,
   name,
@@ -81,10 +82,18 @@ export const TextField = ({
   readonly type?: "text" | "password" | "number" | "email" | "url"
   readonly min?: number
   readonly max?: number
+  readonly change?: (value: string) => void
 }) => (
   <div className="field">
     <label htmlFor={name}>{label}</label>
-    <input id={name} name={name} autoComplete="off" {...useDescribed(name)} {...input} />
+    <input
+      id={name}
+      name={name}
+      autoComplete="off"
+      onChange={({ target }) => change?.(target.value)}
+      {...useDescribed(name)}
+      {...input}
+    />
     <Below name={name} help={help} />
   </div>
 )

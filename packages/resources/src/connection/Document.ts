@@ -19,7 +19,7 @@ const fields = (description: string) =>
       .annotate({ description, examples: [["body.id"]] })
   )
 
-const DeduplicateRule = Schema.Struct({
+export const DeduplicateRule = Schema.Struct({
   type: Schema.Literal("deduplicate"),
   window: Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 3_600_000 })).annotate({
     description: "The window in milliseconds: equal requests within it after the first are ignored"

@@ -20,6 +20,7 @@ import * as MetricsReads from "../../src/reads/MetricsReads.ts"
 import * as NamedReads from "../../src/reads/NamedReads.ts"
 import * as ProxyExchangeReads from "../../src/reads/ProxyExchangeReads.ts"
 import * as RequestReads from "../../src/reads/RequestReads.ts"
+import * as RoutedRequestReads from "../../src/reads/RoutedRequestReads.ts"
 import * as RunReads from "../../src/reads/RunReads.ts"
 import * as SummaryReads from "../../src/reads/SummaryReads.ts"
 import * as TraceReads from "../../src/reads/TraceReads.ts"
@@ -128,6 +129,8 @@ const cases: Readonly<Record<string, Case>> = {
   "RequestReads.check": (ids) => RequestReads.check(mine, req(ids, 6)),
   "RequestReads.detail": (ids) => RequestReads.detail(mine, req(ids, 2)),
   "RequestReads.latestInput": (ids) => RequestReads.latestInput(mine, (ids ?? idsOf(mine)).source),
+  "RoutedRequestReads.newestRouted": (ids) => RoutedRequestReads.newestRouted(mine, (ids ?? idsOf(mine)).source, 10),
+  "RoutedRequestReads.routedContent": (ids) => RoutedRequestReads.routedContent(mine, req(ids, 6)),
   "RequestReads.requestBody": (ids) => RequestReads.requestBody(mine, req(ids, 6)),
   "RequestReads.requestBodySize": (ids) => RequestReads.requestBodySize(mine, req(ids, 6)),
   "AttemptReads.list": (ids) =>

@@ -2,6 +2,7 @@ import { useMutation } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { Client } from "@tidegate/client/source"
 import { messageOf, type Row } from "../../gateway.ts"
+import { lengthOf } from "../../parts/Time.tsx"
 import { useSession } from "../../session.ts"
 import type { Rule, RuleOf } from "./Rule.ts"
 
@@ -14,6 +15,8 @@ const mostRequests = 100
 const mostTransformed = 25
 const together = 4
 
+const isTried = (type: Rule["type"]): boolean => type === "deduplicate" || type === "transform" || type === "filter"
+
 const sentenceOf = ({ actual, expected, operator, path, target }: Explained): string =>
   `${path === "" ? target : `${target}.${path}`} ${operator ?? "must be"} ${JSON.stringify(expected)}, but it is ${
     actual === null ? "not there" : JSON.stringify(actual)
@@ -23,6 +26,14 @@ interface Tried {
   readonly id: string
   /** Null: the rules let it through. */
   readonly why: string | null
+  /** The request that it repeats. */
+  readonly repeats?: string
+}
+
+interface Trial {
+  readonly tried: ReadonlyArray<Tried>
+  /** What the gateway says about duplicates; undefined: there is no such rule. */
+  readonly deduplication: Row<"DeduplicationTest"> | undefined
 }
 
 const transformed = async (
@@ -74,7 +85,30 @@ const tryOne = async (client: Client, rules: ReadonlyArray<Rule>, request: Reque
   return null
 }
 
-/** Tries the transformation and the filters, as they are written, on the newest requests of the source. Nothing is stored. */
+const duplicatesOf = async (
+  client: Client,
+  rules: ReadonlyArray<Rule>,
+  id: string,
+  limit: number
+): Promise<Row<"DeduplicationTest"> | undefined> => {
+  const rule = rules.find((one) => one.type === "deduplicate")
+  if (rule === undefined) return undefined
+  return client.post("/sources/{id}/deduplication-test", { params: { path: { id } }, body: { rule, limit } })
+}
+
+const times = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
+
+/** What the trial of a deduplicate rule cannot say about each request. */
+const Duplicates = ({ of }: { readonly of: Row<"DeduplicationTest"> }) => (
+  <p className="muted">
+    {times(of.duplicates.length, "duplicate")} among {times(of.tested, "compared request")}, if all others become
+    events.
+    {of.without_key === 0 ? "" : ` The rule does not apply to ${of.without_key} of them.`}
+    {of.unavailable === 0 ? "" : ` ${times(of.unavailable, "more request")} could not be compared.`}
+  </p>
+)
+
+/** Tries the rules that decide about requests, as they are written, on the newest requests of the source. Nothing is stored. */
 export const TryRules = ({
   rules,
   sourceId
@@ -87,7 +121,9 @@ export const TryRules = ({
   const transforms = rules?.some(({ type }) => type === "transform") === true
   const limit = transforms ? mostTransformed : mostRequests
   const attempt = useMutation({
-    mutationFn: async (chosen: ReadonlyArray<Rule>): Promise<ReadonlyArray<Tried>> => {
+    mutationFn: async (chosen: ReadonlyArray<Rule>): Promise<Trial> => {
+      const deduplication = await duplicatesOf(client, chosen, sourceId, limit)
+      const first = new Map(deduplication?.duplicates.map((one) => [one.request_id, one]))
       const { models } = await client.get("/requests", {
         params: {
           query: {
@@ -101,17 +137,20 @@ export const TryRules = ({
       })
       const tried: Array<Tried> = []
       for (let at = 0; at < models.length; at += together) {
-        const some = models.slice(at, at + together).map(async (request): Promise<Tried> => ({
-          id: request.id,
-          why: await tryOne(client, chosen, request)
-        }))
+        const some = models.slice(at, at + together).map(async (request): Promise<Tried> => {
+          const { id } = request
+          const repeated = first.get(id)
+          if (repeated === undefined) return { id, why: await tryOne(client, chosen, request) }
+          const after = Date.parse(repeated.ingested_at) - Date.parse(repeated.first_ingested_at)
+          return { id, why: `came ${lengthOf(after)} after the same`, repeats: repeated.first_request_id }
+        })
         tried.push(...(await Promise.all(some)))
       }
-      return tried
+      return { tried, deduplication }
     }
   })
-  const hasTrial = rules?.some(({ type }) => type === "filter" || type === "transform") === true
-  const others = attempt.data?.filter(({ why }) => why !== null) ?? []
+  const hasTrial = rules?.some(({ type }) => isTried(type)) === true
+  const others = attempt.data?.tried.filter(({ why }) => why !== null) ?? []
   return (
     <>
       <div className="bar">
@@ -122,12 +161,11 @@ export const TryRules = ({
         >
           {attempt.isPending ? "Trying…" : `Try them on the last ${limit} requests`}
         </button>
-        {hasTrial ? null : <span className="muted">A filter or a transformation can be tried on stored requests.</span>}
+        {hasTrial ? null : (
+          <span className="muted">Deduplication, a filter or a transformation can be tried on stored requests.</span>
+        )}
         {hasTrial && sourceId === "" ? (
           <span className="muted">Choose a source, whose requests it is tried on.</span>
-        ) : null}
-        {hasTrial && rules?.some(({ type }) => type === "deduplicate") ? (
-          <span className="muted">Deduplication is not part of the trial.</span>
         ) : null}
       </div>
       {attempt.isError ? (
@@ -138,17 +176,26 @@ export const TryRules = ({
       {attempt.data === undefined ? null : (
         <div role="status">
           <p>
-            {attempt.data.length === 0
+            {attempt.data.tried.length === 0
               ? "The source has no requests of the last 30 days."
-              : `${attempt.data.length - others.length} of ${attempt.data.length} requests become events.`}
+              : `${attempt.data.tried.length - others.length} of ${attempt.data.tried.length} requests become events.`}
           </p>
+          {attempt.data.deduplication === undefined ? null : <Duplicates of={attempt.data.deduplication} />}
           <ul className="plain">
-            {others.slice(0, 20).map(({ id, why }) => (
+            {others.slice(0, 20).map(({ id, repeats, why }) => (
               <li key={id}>
                 <Link className="mono" to={`/requests/${id}`}>
                   {id}
                 </Link>{" "}
                 <bdi>{why}</bdi>
+                {repeats === undefined ? null : (
+                  <>
+                    :{" "}
+                    <Link className="mono" to={`/requests/${repeats}`}>
+                      {repeats}
+                    </Link>
+                  </>
+                )}
               </li>
             ))}
           </ul>

@@ -4,10 +4,11 @@ import { useRef, useState } from "react"
 import type { Row } from "../../gateway.ts"
 import { Action } from "../../parts/Action.tsx"
 import { Code, type CodeHandle } from "../../parts/Code.tsx"
+import { OnlyOwners } from "../../parts/OnlyOwners.tsx"
 import { Facts, Panel } from "../../parts/Panel.tsx"
 import { Failure, Loading } from "../../parts/States.tsx"
 import { lengthOf, Time } from "../../parts/Time.tsx"
-import { useSession } from "../../session.ts"
+import { useRole, useSession } from "../../session.ts"
 import { completions, hintOf } from "./SandboxNames.ts"
 import { Trial } from "./Trial.tsx"
 
@@ -123,6 +124,7 @@ const Capabilities = () => {
 
 const Editor = ({ stored }: { readonly stored: Transformation | null }) => {
   const { client } = useSession()
+  const { mayOwn } = useRole()
   const navigate = useNavigate()
   const [name, setName] = useState(stored?.name ?? "")
   const [code, setCode] = useState(stored?.code ?? fresh)
@@ -154,23 +156,26 @@ const Editor = ({ stored }: { readonly stored: Transformation | null }) => {
         <h1>
           <bdi>{stored?.name ?? "New transformation"}</bdi>
         </h1>
-        <div className="actions">
-          <Action primary disabled={name.trim() === ""} done="Saved" run={save}>
-            Save
-          </Action>
-          {stored === null ? null : (
-            <Action
-              asks="Delete it?"
-              run={async () => {
-                await client.delete("/transformations/{id}", { params: { path: { id: stored.id } } })
-                await navigate({ to: "/transformations" })
-              }}
-            >
-              Delete
+        {mayOwn ? (
+          <div className="actions">
+            <Action primary disabled={name.trim() === ""} done="Saved" run={save}>
+              Save
             </Action>
-          )}
-        </div>
+            {stored === null ? null : (
+              <Action
+                asks="Delete it?"
+                run={async () => {
+                  await client.delete("/transformations/{id}", { params: { path: { id: stored.id } } })
+                  await navigate({ to: "/transformations" })
+                }}
+              >
+                Delete
+              </Action>
+            )}
+          </div>
+        ) : null}
       </header>
+      <OnlyOwners may="save or delete transformations" />
       <Panel title="Code">
         <div className="stack">
           <label className="field">

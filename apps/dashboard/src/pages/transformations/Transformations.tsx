@@ -1,8 +1,9 @@
 import { Link } from "@tanstack/react-router"
 import type { Row } from "../../gateway.ts"
 import { type Column, List } from "../../parts/List.tsx"
+import { OnlyOwners } from "../../parts/OnlyOwners.tsx"
 import { Time } from "../../parts/Time.tsx"
-import { useSession } from "../../session.ts"
+import { useRole, useSession } from "../../session.ts"
 
 const columns: ReadonlyArray<Column<Row<"Transformation">>> = [
   { title: "Name", width: "1.4fr", cell: ({ name }) => <bdi>{name}</bdi> },
@@ -24,16 +25,20 @@ const columns: ReadonlyArray<Column<Row<"Transformation">>> = [
 
 export const Transformations = () => {
   const { client, team } = useSession()
+  const { mayOwn } = useRole()
   return (
     <>
       <header>
         <h1>Transformations</h1>
-        <div className="actions">
-          <Link to="/transformations/new" className="button">
-            New transformation
-          </Link>
-        </div>
+        {mayOwn ? (
+          <div className="actions">
+            <Link to="/transformations/new" className="button">
+              New transformation
+            </Link>
+          </div>
+        ) : null}
       </header>
+      <OnlyOwners may="make transformations" />
       <List
         label="Transformations"
         keys={["transformations", team]}

@@ -6,6 +6,7 @@ import type { Row } from "../../gateway.ts"
 import { exactLength } from "../../parts/Duration.tsx"
 import { Form, textOf } from "../../parts/Form.tsx"
 import { NamedLink } from "../../parts/Named.tsx"
+import { OnlyOwners } from "../../parts/OnlyOwners.tsx"
 import { Facts, Panel } from "../../parts/Panel.tsx"
 import { Failure, Loading } from "../../parts/States.tsx"
 import { useRefresh, useRole, useSession } from "../../session.ts"
@@ -186,7 +187,7 @@ const Show = ({ workflow }: { readonly workflow: Row<"Workflow"> }) => {
         </Panel>
       ))}
       {set.length === 0 ? <p>Only requests of its source, and calls, begin runs.</p> : null}
-      <p className="muted">Only an owner of the team can change workflows.</p>
+      <OnlyOwners may="change workflows" />
     </>
   )
 }

@@ -409,7 +409,7 @@ layer(world, { excludeTestServices: true })("Project keys", (it) => {
         const team = yield* freshTeam
         const soon = new Date(Date.now() + 86_400_000).toISOString()
         const key = yield* keyWith(team, ["control:read"], { expires_at: soon })
-        const [own] = (yield* call("GET", path, { key: team.owner })).body.data.filter(
+        const own = (yield* call("GET", path, { key: team.owner })).body.data.find(
           (one: { readonly legacy_project_secret: boolean }) => one.legacy_project_secret
         )
         const change = (id: string, expires_at: unknown) =>

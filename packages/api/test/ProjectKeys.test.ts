@@ -418,7 +418,7 @@ layer(world, { excludeTestServices: true })("Project keys", (it) => {
         expect((yield* call("GET", `${path}/${key.id}`, { key: team.owner })).body.data.expires_at).toBe(soon)
         for (const at of ["2026-01-01", "now", "tomorrow", "2026-02-30T00:00:00Z", "9999-01-01", "", 5, {}]) {
           const refused = yield* change(key.id, at)
-          expect([...codeOf(refused), refused.body.data.fields[0].path], String(at)).toEqual([
+          expect([...codeOf(refused), refused.body.data.fields[0].path], JSON.stringify(at)).toEqual([
             400,
             "INVALID_KEY_POLICY",
             "expires_at"

@@ -116,13 +116,14 @@ const world = Layer.effectDiscard(
         name: who,
         scopes: [scope],
         execute_grants: granted ? grantable : [],
-        rate_limit_per_minute: 10_000
+        rate_limit_per_minute: 10_000,
+        expires_at: null
       }
       keysOf.set(who, (yield* createKey(mine, policy, null)).api_key)
     }
     yield* createKey(
       other,
-      { name: "theirs", scopes: ["control:read"], execute_grants: [], rate_limit_per_minute: 1 },
+      { name: "theirs", scopes: ["control:read"], execute_grants: [], rate_limit_per_minute: 1, expires_at: null },
       null
     )
     yield* sql`update project_api_keys set id = ${foreignKey}, lookup = 'far0000f' where team_id = ${other}`

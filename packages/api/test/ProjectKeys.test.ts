@@ -107,6 +107,7 @@ layer(world, { excludeTestServices: true })("Project keys", (it) => {
         last_used_at: null,
         secret_last_rotated_at: record.created_at,
         revoked_at: null,
+        expires_at: null,
         legacy_project_secret: false,
         created_by_user_id: `usr_${team.id}owner`,
         created_at: expect.any(String),
@@ -398,6 +399,72 @@ layer(world, { excludeTestServices: true })("Project keys", (it) => {
         expect(codeOf(late)).toEqual([409, "PROJECT_KEY_REVOKED"])
       }
     })
+  )
+
+  it.effect(
+    "Key is refused from its end on with the time of it, and is accepted again when its owner moves the end",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const team = yield* freshTeam
+        const soon = new Date(Date.now() + 86_400_000).toISOString()
+        const key = yield* keyWith(team, ["control:read"], { expires_at: soon })
+        const own = (yield* call("GET", path, { key: team.owner })).body.data.find(
+          (one: { readonly legacy_project_secret: boolean }) => one.legacy_project_secret
+        )
+        const change = (id: string, expires_at: unknown) =>
+          call("PATCH", `${path}/${id}`, { key: team.owner, body: { expires_at } })
+        const expire = (id: string) => sql`update project_api_keys set expires_at = '2026-01-01' where id = ${id}`
+        expect((yield* call("GET", `${path}/${key.id}`, { key: team.owner })).body.data.expires_at).toBe(soon)
+        for (const at of ["2026-01-01", "now", "tomorrow", "2026-02-30T00:00:00Z", "9999-01-01", "", 5, {}]) {
+          const refused = yield* change(key.id, at)
+          expect([...codeOf(refused), refused.body.data.fields[0].path], JSON.stringify(at)).toEqual([
+            400,
+            "INVALID_KEY_POLICY",
+            "expires_at"
+          ])
+        }
+        // What is not named stays.
+        const renamed = yield* call("PATCH", `${path}/${key.id}`, { key: team.owner, body: { name: "renamed" } })
+        expect(renamed.body.data.expires_at).toBe(soon)
+
+        expect((yield* change(own.id, soon)).status).toBe(200)
+        for (const [id, api_key] of [
+          [key.id, key.api_key],
+          [own.id, team.key]
+        ] as const) {
+          expect((yield* call("GET", "/sources", { key: api_key })).status).toBe(200)
+          yield* expire(id)
+          const refused = yield* call("GET", "/sources", { key: api_key })
+          expect([...codeOf(refused), refused.body.data]).toEqual([
+            401,
+            "INVALID_API_KEY",
+            { expired_at: "2026-01-01T00:00:00.000Z" }
+          ])
+          expect(refused.body.message).toContain("expired at 2026-01-01T00:00:00.000Z")
+          const shown = (yield* call("GET", `${path}/${id}`, { key: team.owner })).body.data
+          expect(shown).toMatchObject({ status: "expired", expires_at: "2026-01-01T00:00:00.000Z" })
+          // Its end can be sent back as it is, and its switch is another thing.
+          const off = yield* call("PATCH", `${path}/${id}`, {
+            key: team.owner,
+            body: { status: "disabled", expires_at: shown.expires_at }
+          })
+          expect(off.body.data.status).toBe("disabled")
+          expect((yield* call("GET", "/sources", { key: api_key })).body.data).toBeUndefined()
+          yield* call("PATCH", `${path}/${id}`, { key: team.owner, body: { status: "active" } })
+          expect((yield* change(id, null)).body.data).toMatchObject({ status: "active", expires_at: null })
+          expect((yield* call("GET", "/sources", { key: api_key })).status).toBe(200)
+        }
+        yield* expire(own.id)
+        const rotated = yield* call("POST", "/project-secrets/rotate", {
+          key: team.owner,
+          body: { rotate: ["api_key"] }
+        })
+        // The end of the former key was not chosen for the new one.
+        expect((yield* call("GET", "/sources", { key: rotated.body.api_key.value })).status).toBe(200)
+        const rows = yield* audit(team, key.id, (rows) => rows.some(({ reason }) => reason === "key_disabled"))
+        expect(sums(rows)).toMatchObject({ "denied read key_expired GET:/v1/sources": 1 })
+      })
   )
 
   it.effect("Team has at most the maximum number of project keys, even when they are made concurrently", () =>

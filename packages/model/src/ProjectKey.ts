@@ -8,8 +8,14 @@ import { Timestamp } from "./Timestamp.ts"
  * among them.
  */
 
-export const KeyStatus = Schema.Literals(["active", "disabled", "revoked"])
+export const KeyStatus = Schema.Literals(["active", "disabled", "expired", "revoked"])
 export type KeyStatus = typeof KeyStatus.Type
+/** The statuses that are stored. An active key whose end has come is expired. */
+export type StoredStatus = Exclude<KeyStatus, "expired">
+
+/** The status of a key at a time. Both times are in ms; a null end never comes. */
+export const statusAt = (stored: StoredStatus, expiresAt: number | null, now: number): KeyStatus =>
+  stored === "active" && expiresAt !== null && expiresAt <= now ? "expired" : stored
 
 export const maxNameCharacters = 100
 export const maxGrants = 50
@@ -19,6 +25,8 @@ export const usualPerMinute = 240
 export const maxKeys = 50
 /** The length of the list, including the newest revoked keys. */
 export const maxListed = 100
+/** How far ahead a key may end, in days. */
+export const maxExpiryDays = 3_650
 
 export const KeyScope = Schema.Literals(scopes)
 
@@ -27,7 +35,9 @@ export const ProjectKey = Schema.Struct({
   team_id: Schema.String,
   name: Schema.String,
   masked_key: Schema.String.annotate({ description: "The beginning of the key. The rest is not stored" }),
-  status: KeyStatus.annotate({ description: "A revoked key stays revoked" }),
+  status: KeyStatus.annotate({
+    description: "A revoked key stays revoked. An expired key is active again when its owner moves `expires_at`"
+  }),
   scopes: Schema.Array(KeyScope).annotate({ description: "No scope includes another" }),
   execute_grants: Schema.Array(Schema.String).annotate({
     description: "The routes that the key may execute, if it has control:execute"
@@ -36,6 +46,9 @@ export const ProjectKey = Schema.Struct({
   last_used_at: Schema.NullOr(Timestamp).annotate({ description: "Exact to a minute" }),
   secret_last_rotated_at: Timestamp,
   revoked_at: Schema.NullOr(Timestamp),
+  expires_at: Schema.NullOr(Timestamp).annotate({
+    description: "From then on the key is refused. Null: it does not expire"
+  }),
   legacy_project_secret: Schema.Boolean.annotate({ description: "Whether the key is the API key of /project-secrets" }),
   created_by_user_id: Schema.NullOr(Schema.String).annotate({ description: "Null: the key is the team's API key" }),
   created_at: Timestamp,
@@ -64,6 +77,7 @@ export const KeyReason = Schema.Literals([
   "team_mismatch",
   "key_disabled",
   "key_revoked",
+  "key_expired",
   "rate_limited",
   "session_required",
   "legacy_shadow_denied"

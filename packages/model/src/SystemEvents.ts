@@ -8,8 +8,14 @@ import { Timestamp } from "./Timestamp.ts"
 
 const minute = 60_000
 
+/** How many hours before an API key expires its team is told. */
+export const keyWarnedHours: ReadonlyArray<number> = [30 * 24, 7 * 24, 24]
+/** The same for a former signing secret, which ends a day after its rotation. */
+export const formerSecretWarnedHours: ReadonlyArray<number> = [6]
+
 /** What a system event is about. */
-export type Subject = "destination" | "source" | "workflow"
+const subjects = ["destination", "source", "workflow", "key"] as const
+export type Subject = (typeof subjects)[number]
 
 interface SystemEvent {
   readonly type: string
@@ -70,6 +76,13 @@ export const systemEvents = [
     subject: "workflow",
     windowMs: minute,
     samples: "runs"
+  },
+  {
+    type: "key.expiring",
+    when: "an API key expires in 30 days, 7 days and 1 day, once each; a former signing secret ends in 6 hours",
+    subject: "key",
+    windowMs: 0,
+    samples: "none"
   }
 ] as const satisfies ReadonlyArray<SystemEvent>
 
@@ -89,7 +102,7 @@ export const SystemEventBody = Schema.Struct({
   created_at: Timestamp,
   team_id: Schema.String,
   subject: Schema.Struct({
-    type: Schema.Literals(["destination", "source", "workflow"]),
+    type: Schema.Literals(subjects),
     id: Schema.String,
     name: Schema.String
   }),
@@ -102,7 +115,12 @@ export const SystemEventBody = Schema.Struct({
       description: `At most ${maxSamples} ids of events, runs or requests, the latest first`
     }),
     first_seen_at: Timestamp,
-    last_seen_at: Timestamp
+    last_seen_at: Timestamp,
+    expires_at: Schema.optionalKey(Timestamp).annotate({ description: "Only in `key.expiring`: when the key ends" }),
+    hours_before: Schema.optionalKey(Schema.Int).annotate({
+      description:
+        "Only in `key.expiring`: which warning it is, in hours before the end (720, 168, 24; 6 for a former signing secret)"
+    })
   })
 }).annotate({ identifier: "SystemEvent" })
 

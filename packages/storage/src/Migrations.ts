@@ -62,6 +62,7 @@ import workflowTemplates from "./migrations/0059_workflow_templates.ts"
 import workflowBatches from "./migrations/0060_workflow_batches.ts"
 import dataDeletions from "./migrations/0061_data_deletions.ts"
 import runPriorities from "./migrations/0062_run_priorities.ts"
+import keyExpiry from "./migrations/0063_key_expiry.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -127,7 +128,8 @@ const record = {
   "0059_workflow_templates": workflowTemplates,
   "0060_workflow_batches": workflowBatches,
   "0061_data_deletions": dataDeletions,
-  "0062_run_priorities": runPriorities
+  "0062_run_priorities": runPriorities,
+  "0063_key_expiry": keyExpiry
 }
 const migrations = Migrator.fromRecord(record)
 

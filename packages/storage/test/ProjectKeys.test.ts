@@ -23,7 +23,8 @@ const policy = {
   name: "ci",
   scopes: ["control:read"],
   execute_grants: [],
-  rate_limit_per_minute: 240
+  rate_limit_per_minute: 240,
+  expires_at: null
 } as const
 
 const team = ControlPlane.team
@@ -41,6 +42,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Project keys", (it) =>
       const { api_key, key } = yield* createKey(team, policy, null)
       expect(yield* find(api_key)).toEqual({
         status: "active",
+        expiresAt: null,
         key: {
           id: key.id,
           team,

@@ -1,6 +1,7 @@
 import { of, row, type Section, tests } from "./Facts.ts"
 
 const alarms = tests("packages/storage/test/Alarms.test.ts")
+const expiring = tests("packages/storage/test/ExpiringKeys.test.ts")
 const api = tests("packages/api/test/Issues.test.ts")
 const lists = tests("packages/api/test/EveryList.test.ts")
 
@@ -24,6 +25,12 @@ export const issues: Section = {
     row(
       "destination.failing, destination.recovered: once for each change, at most once in a window",
       alarms("A destination that fails on and off within the window is not mentioned again")
+    ),
+    row(
+      "key.expiring: once for each end and time before it",
+      expiring(
+        "A key that expires is told of 30 days, 7 days and 1 day before, once each by two looks at the same time"
+      )
     ),
     row(
       "no system event about what follows from a system event",

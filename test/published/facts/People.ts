@@ -165,6 +165,9 @@ const revoking = keys("Project key is revoked permanently by either call, and a 
 const audited = keys("Audit of a project key counts each of a thousand concurrent decisions exactly")
 const ownKey = keys("API key of the team is listed as a project key and may do everything until it is restricted")
 const atMost = keys("Team has at most the maximum number of project keys, even when they are made concurrently")
+const expiring = keys(
+  "Key is refused from its end on with the time of it, and is accepted again when its owner moves the end"
+)
 const limited = keys("Project key is limited to its calls per minute and is told how many are left")
 
 export const projectKeys: Section = {
@@ -184,6 +187,7 @@ export const projectKeys: Section = {
       ),
       of("secret_last_rotated_at", shown),
       of("revoked_at", revoking),
+      of("expires_at", expiring),
       of("legacy_project_secret", ownKey),
       of("last_used_at", storedKeys("An allowed decision updates the last use of its key at most once a minute"))
     ],
@@ -194,11 +198,15 @@ export const projectKeys: Section = {
         storedKeys("Decisions are added up over processes, and a repeated write changes nothing")
       )
     ],
-    ProjectKeyWrite: [of("name scopes execute_grants rate_limit_per_minute", refused)],
-    ProjectKeyPatch: [of("name status scopes execute_grants rate_limit_per_minute", changing)]
+    ProjectKeyWrite: [of("name scopes execute_grants rate_limit_per_minute", refused), of("expires_at", expiring)],
+    ProjectKeyPatch: [
+      of("name status scopes execute_grants rate_limit_per_minute", changing),
+      of("expires_at", expiring)
+    ]
   },
   states: [
     row("active and disabled: 401 while it is, and back", changing),
+    row("expired: 401 with the time of it, and back", expiring),
     row("revoked: permanent, repeated without change, 409 on update", revoking),
     row(
       "every scope, grant and kind of key on every route",

@@ -20,6 +20,20 @@ const scopes = [
   ["tunnel:connect", "Hold a tunnel open (tunnel:connect)"]
 ] as const
 
+/** How long (ms) before its end a key is marked. */
+const soonMs = 7 * 86_400_000
+
+interface Ending {
+  readonly status: string
+  readonly expires_at: string | null
+}
+
+/** The status of a key, or that it ends soon. */
+const KeyStatus = ({ expires_at, status }: Ending) => {
+  const endsSoon = status === "active" && expires_at !== null && Date.parse(expires_at) <= Date.now() + soonMs
+  return <Status of={endsSoon ? "expiring" : status} />
+}
+
 const NewKey = ({ show }: { readonly show: (key: string) => void }) => {
   const { client } = useSession()
   const refresh = useRefresh()
@@ -29,12 +43,14 @@ const NewKey = ({ show }: { readonly show: (key: string) => void }) => {
       send={async (form) => {
         const grants = textOf(form, "execute_grants").split(/\s+/).filter(Boolean)
         const rate = textOf(form, "rate_limit_per_minute")
+        const end = textOf(form, "expires_at")
         const { data } = await client.post("/project-api-keys", {
           body: {
             name: textOf(form, "name"),
             scopes: checkedOf(form, "scopes") as Array<(typeof scopes)[number][0]>,
             ...(grants.length === 0 ? {} : { execute_grants: grants }),
-            ...(rate === "" ? {} : { rate_limit_per_minute: Number(rate) })
+            ...(rate === "" ? {} : { rate_limit_per_minute: Number(rate) }),
+            ...(end === "" ? {} : { expires_at: new Date(end).toISOString() })
           }
         })
         show(data.api_key)
@@ -65,6 +81,12 @@ const NewKey = ({ show }: { readonly show: (key: string) => void }) => {
         min={1}
         max={10_000}
         placeholder="240"
+      />
+      <TextField
+        name="expires_at"
+        label="Expires"
+        type="datetime-local"
+        help="In your time zone. Without it, the key does not expire."
       />
     </Form>
   )
@@ -110,34 +132,39 @@ export const Keys = () => {
             data.length === 0 ? (
               <p className="muted">There is no project key yet.</p>
             ) : (
-              <Rows label="Project keys" columns={["Name", "Status", "Key", "Scopes", "Last used", ""]}>
-                {data.map(({ id, last_used_at, legacy_project_secret, masked_key, name, scopes, status }) => (
-                  <tr key={id}>
-                    <td>
-                      <Link to={`/team/keys/${id}`}>
-                        <bdi>{name}</bdi>
-                      </Link>
-                    </td>
-                    <td>
-                      <Status of={status} />
-                    </td>
-                    <td className="mono">{masked_key}</td>
-                    <td>{scopes.join(", ")}</td>
-                    <td>
-                      <Time at={last_used_at} />
-                    </td>
-                    <td>
-                      {status === "revoked" ? null : (
-                        <Action
-                          asks={legacy_project_secret ? "Revoke the team's own key?" : "Revoke it for ever?"}
-                          run={() => client.delete("/project-api-keys/{id}", { params: { path: { id } } })}
-                        >
-                          Revoke
-                        </Action>
-                      )}
-                    </td>
-                  </tr>
-                ))}
+              <Rows label="Project keys" columns={["Name", "Status", "Key", "Scopes", "Last used", "Expires", ""]}>
+                {data.map(
+                  ({ expires_at, id, last_used_at, legacy_project_secret, masked_key, name, scopes, status }) => (
+                    <tr key={id}>
+                      <td>
+                        <Link to={`/team/keys/${id}`}>
+                          <bdi>{name}</bdi>
+                        </Link>
+                      </td>
+                      <td>
+                        <KeyStatus status={status} expires_at={expires_at} />
+                      </td>
+                      <td className="mono">{masked_key}</td>
+                      <td>{scopes.join(", ")}</td>
+                      <td>
+                        <Time at={last_used_at} />
+                      </td>
+                      <td>
+                        <Time at={expires_at} />
+                      </td>
+                      <td>
+                        {status === "revoked" ? null : (
+                          <Action
+                            asks={legacy_project_secret ? "Revoke the team's own key?" : "Revoke it for ever?"}
+                            run={() => client.delete("/project-api-keys/{id}", { params: { path: { id } } })}
+                          >
+                            Revoke
+                          </Action>
+                        )}
+                      </td>
+                    </tr>
+                  )
+                )}
               </Rows>
             )
           }
@@ -207,19 +234,28 @@ export const Key = () => {
   }
   if (key.isPending) return <Loading />
   if (key.isError) return <Failure error={key.error} retry={key.refetch} />
-  const { created_at, execute_grants, last_used_at, masked_key, name, rate_limit_per_minute, scopes, status } =
-    key.data.data
-  const change = { name, scopes, execute_grants, rate_limit_per_minute }
+  const {
+    created_at,
+    execute_grants,
+    expires_at,
+    last_used_at,
+    masked_key,
+    name,
+    rate_limit_per_minute,
+    scopes,
+    status
+  } = key.data.data
+  const change = { name, scopes, execute_grants, rate_limit_per_minute, expires_at }
   return (
     <>
       <header>
         <h1>
           <bdi>{name}</bdi>
         </h1>
-        <Status of={status} />
+        <KeyStatus status={status} expires_at={expires_at} />
         {status === "revoked" ? null : (
           <div className="actions">
-            {status === "active" ? (
+            {status !== "disabled" ? (
               <Action
                 asks="Refuse all its calls?"
                 run={() => client.patch("/project-api-keys/{id}", { ...path, body: { status: "disabled" } })}
@@ -247,6 +283,7 @@ export const Key = () => {
               </span>
             ],
             ["Last used", <Time key="used" at={last_used_at} />],
+            ["Expires", <Time key="expires" at={expires_at} precise />],
             ["Id", <code key="id">{id}</code>],
             ["Created", <Time key="created" at={created_at} precise />]
           ]}

@@ -79,7 +79,7 @@ export const TextField = ({
   readonly maxLength?: number
   readonly placeholder?: string
   readonly defaultValue?: string
-  readonly type?: "text" | "password" | "number" | "email" | "url"
+  readonly type?: "text" | "password" | "number" | "email" | "url" | "datetime-local"
   readonly min?: number
   readonly max?: number
   readonly change?: (value: string) => void

@@ -1,8 +1,9 @@
-import { Effect, type Result, type Schema } from "effect"
+import { Clock, Effect, type Result, type Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { SqlError } from "effect/sql"
 import { fail, type FieldError, type GatewayError, invalid } from "@tidegate/model/GatewayError"
-import { maxPerMinute, type ProjectKey, usualPerMinute } from "@tidegate/model/ProjectKey"
+import { maxExpiryDays, maxPerMinute, type ProjectKey, usualPerMinute } from "@tidegate/model/ProjectKey"
+import { parseTime } from "@tidegate/model/Timestamp"
 import type { Database } from "@tidegate/storage/Database"
 import { readDecisions } from "@tidegate/storage/teams/KeyAudit"
 import {
@@ -50,6 +51,23 @@ const grantsOf = Effect.fnUntraced(function* (written: ReadonlyArray<string>) {
       : []
   )
   return faults.length > 0 ? yield* refused(faults) : [...new Set(written.flatMap((text) => grantOf(text) ?? []))]
+})
+
+/** The end of a key. That of a key that has ended may be sent back as it was read. */
+const expiryOf = Effect.fnUntraced(function* (written: string | null, current: string | null) {
+  if (written === null || written === current) return written
+  const now = yield* Clock.currentTimeMillis
+  // A day or a time, and not one of the relative times of lists.
+  const at = /^\d/.test(written) ? parseTime(written, now) : null
+  if (at === null || at <= now || at > now + maxExpiryDays * 86_400_000) {
+    return yield* refused([
+      {
+        path: "expires_at",
+        message: `must be a time in the future, like 2030-01-31T00:00:00Z, at most ${maxExpiryDays} days ahead`
+      }
+    ])
+  }
+  return new Date(at).toISOString()
 })
 
 /** Checks grants and scopes together: grants have no effect without the scope, and are never dropped without a request. */
@@ -102,7 +120,9 @@ export const layer = HttpApiBuilder.group(
             status: status === "disabled" ? status : ("active" as const),
             scopes,
             execute_grants: grants ?? key.execute_grants,
-            rate_limit_per_minute
+            rate_limit_per_minute,
+            expires_at:
+              given.expires_at === undefined ? key.expires_at : yield* expiryOf(given.expires_at, key.expires_at)
           }
           yield* coherent(policy)
           return policy
@@ -134,6 +154,7 @@ export const layer = HttpApiBuilder.group(
           const { by, team_id: team } = yield* asked
           const {
             execute_grants = [],
+            expires_at = null,
             name,
             rate_limit_per_minute = usualPerMinute,
             scopes
@@ -142,7 +163,8 @@ export const layer = HttpApiBuilder.group(
             name,
             scopes,
             execute_grants: yield* grantsOf(execute_grants),
-            rate_limit_per_minute
+            rate_limit_per_minute,
+            expires_at: yield* expiryOf(expires_at, null)
           }
           yield* coherent(policy)
           const { api_key, key } = yield* writing(createKey(team, policy, by, yield* hexIdOfCall("pak_", 32)))

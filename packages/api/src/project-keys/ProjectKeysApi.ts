@@ -5,6 +5,7 @@ import { administering, bySessions } from "@tidegate/model/Permission"
 import {
   KeyDecisions,
   KeyScope,
+  maxExpiryDays,
   maxGrants,
   maxKeys,
   maxNameCharacters,
@@ -37,9 +38,17 @@ const PerMinute = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxPe
   description: `Calls per minute. Default: ${usualPerMinute}`
 })
 
+const ExpiresAt = Schema.NullOr(
+  Schema.String.check(Characters.upTo(40)).annotate({
+    format: "date-time",
+    description: `From then on the key is refused: ISO 8601, in the future, at most ${maxExpiryDays} days ahead. Null: it does not expire`
+  })
+)
+
 const policy = {
   execute_grants: Schema.optionalKey(Grants),
-  rate_limit_per_minute: Schema.optionalKey(PerMinute)
+  rate_limit_per_minute: Schema.optionalKey(PerMinute),
+  expires_at: Schema.optionalKey(ExpiresAt)
 }
 
 export const created = bodyOf(

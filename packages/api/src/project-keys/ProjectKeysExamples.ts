@@ -16,6 +16,7 @@ export const projectKey = {
   last_used_at: null,
   secret_last_rotated_at: at,
   revoked_at: null,
+  expires_at: null,
   legacy_project_secret: false,
   created_by_user_id: "usr_demo",
   ...times

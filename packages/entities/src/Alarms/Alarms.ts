@@ -2,6 +2,7 @@ import { Clock, Effect } from "effect"
 import { Sharding, Singleton } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { raiseAlarms } from "@tidegate/storage/alarms/Alarms"
+import { noteExpiringKeys } from "@tidegate/storage/alarms/ExpiringKeys"
 import { noteGrowingQueues } from "@tidegate/storage/alarms/GrowingQueues"
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/secrets/Secrets"
@@ -10,9 +11,9 @@ import { Loops } from "../Loops.ts"
 import { replayRouting } from "../Replay.ts"
 import { shardOf, shardsPerGroup } from "../Shards.ts"
 
-/** The time between two looks (ms), and between two looks at the queues. */
+/** The time between two looks (ms), and between two looks at what has no occurrence: queues and keys. */
 const everyMs = 5_000
-const queuesEveryMs = 60_000
+const rarelyEveryMs = 60_000
 
 /** Makes issues and system events of what has gone wrong, and wakes whom the events concern. Returns whether there may be more. */
 export const lookForAlarms: Effect.Effect<boolean, SqlError.SqlError, Database | Secrets | Sharding.Sharding> =
@@ -31,21 +32,23 @@ export const lookForAlarms: Effect.Effect<boolean, SqlError.SqlError, Database |
 
 const shards = Array.from({ length: shardsPerGroup }, (_, index) => index + 1)
 
-const lookAtQueues = Effect.gen(function* () {
+const lookRarely = Effect.gen(function* () {
   const sharding = yield* Sharding.Sharding
-  yield* noteGrowingQueues(shards, (id) => shardOf(sharding, id), yield* Clock.currentTimeMillis)
+  const now = yield* Clock.currentTimeMillis
+  yield* noteExpiringKeys(now)
+  yield* noteGrowingQueues(shards, (id) => shardOf(sharding, id), now)
 })
 
 /** Looks on one runner of the cluster. Its work is in SQL, so another runner goes on when it is lost. */
 export const layer = Singleton.make(
   "Alarms",
   Effect.gen(function* () {
-    let queuesAt = (yield* Clock.currentTimeMillis) + queuesEveryMs
+    let rarelyAt = (yield* Clock.currentTimeMillis) + rarelyEveryMs
     const look = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      if (now >= queuesAt) {
-        queuesAt = now + queuesEveryMs
-        yield* lookAtQueues
+      if (now >= rarelyAt) {
+        rarelyAt = now + rarelyEveryMs
+        yield* lookRarely
       }
       return yield* lookForAlarms
     })

@@ -93,7 +93,8 @@ const requestOf = (
       error_codes: facts.codes,
       sample_ids: facts.samples,
       first_seen_at: facts.first,
-      last_seen_at: facts.last
+      last_seen_at: facts.last,
+      ...(facts.expiry === undefined ? {} : { expires_at: facts.expiry.at, hours_before: facts.expiry.hours })
     }
   }
   return {
@@ -136,7 +137,9 @@ export const tellDue = Effect.fnUntraced(function* (
     select n.team_id, n.type, n.subject_id, n.facts, n.reported, n.emitted_at,
       coalesce((select name from destinations where id = n.subject_id and team_id = n.team_id and deleted_at is null),
         (select name from sources where id = n.subject_id and team_id = n.team_id and deleted_at is null),
-        (select name from workflows where id = n.subject_id and team_id = n.team_id and deleted_at is null)) as name,
+        (select name from workflows where id = n.subject_id and team_id = n.team_id and deleted_at is null),
+        (select name from project_api_keys where id = n.subject_id and team_id = n.team_id and status <> 'revoked'),
+        case when n.subject_id = n.team_id then 'Former signing secret' end) as name,
       (select id from sources where type = ${systemType} and team_id = n.team_id and deleted_at is null and disabled_at is null)
         as source_id
     from system_notices n where n.due_at <= ${at} order by n.due_at, n.subject_id limit ${atOnce} for update`
@@ -162,7 +165,7 @@ export const tellDue = Effect.fnUntraced(function* (
             one,
             issues.filter((issue) => issue.destination_id === subject_id)
           )
-        : { type, facts, reported: null }
+        : { type, facts, reported: one.reported }
     const before = told.get(team_id) ?? 0
     if (as === null || source_id === null || name === null) dropped.push(one)
     else if (before >= maxPerMinute) late.push(one)

@@ -12,8 +12,10 @@ import { Rows } from "../journal/Rows.ts"
 
 const day = 86_400_000
 
-/** How long (ms) a row is kept after it was written: longer than any window. The state of a destination is kept as long as its issues. */
-const keptMs = (type: SystemEventType): number => (type === "destination.failing" ? 90 : 2) * day
+/** The state of a destination is kept as long as its issues, and the last warning about a key until after its end. */
+const keptDays: { readonly [type in SystemEventType]?: number } = { "destination.failing": 90, "key.expiring": 40 }
+/** How long (ms) a row is kept after it was written: longer than any window. */
+export const keptMs = (type: SystemEventType): number => (keptDays[type] ?? 2) * day
 
 /** What an event says beside its subject. */
 export interface Facts {
@@ -24,6 +26,8 @@ export interface Facts {
   /** ISO 8601. */
   readonly first: string
   readonly last: string
+  /** Of a key: when it ends, and how many hours before that it is told. */
+  readonly expiry?: { readonly at: string; readonly hours: number }
 }
 
 export interface Notice {

@@ -1,8 +1,8 @@
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import type { Scope } from "@tidegate/model/Permission"
-import { type KeyInUse, type KeyStatus, lookupOf } from "@tidegate/model/ProjectKey"
+import { type KeyInUse, type KeyStatus, lookupOf, statusAt, type StoredStatus } from "@tidegate/model/ProjectKey"
 import { gathered } from "../Gathered.ts"
 import { isOf, type Pepper, pepperOf } from "../teams/KeyPeppers.ts"
 import { teamKeyId, wholeScopes } from "../teams/ProjectKeys.ts"
@@ -18,6 +18,13 @@ import { query } from "../Transaction.ts"
 export interface FoundKey {
   readonly key: KeyInUse
   readonly status: KeyStatus
+  /** Unix ms; null: it does not expire. */
+  readonly expiresAt: number | null
+}
+
+const endOf = (status: StoredStatus, end: Date | null) => {
+  const expiresAt = end?.getTime() ?? null
+  return Effect.map(Clock.currentTimeMillis, (now) => ({ status: statusAt(status, expiresAt, now), expiresAt }))
 }
 
 type Find = (text: string) => Effect.Effect<FoundKey | null, GatewayError>
@@ -27,7 +34,8 @@ interface TeamKeyRow {
   readonly team_id: string
   readonly cutover: "pending" | "complete"
   // Null: the team has never listed its keys, and nobody has narrowed this one.
-  readonly status: KeyStatus | null
+  readonly status: StoredStatus | null
+  readonly expires_at: Date | null
   readonly scopes: ReadonlyArray<Scope> | null
   readonly execute_grants: ReadonlyArray<string> | null
   readonly rate_limit_per_minute: number | null
@@ -39,7 +47,7 @@ export const teamKeysByText: Effect.Effect<Find, never, SqlClient.SqlClient> = E
   const keys = yield* gathered((hashes) =>
     Effect.map(
       sql<TeamKeyRow>`
-        select s.api_key_hash, s.team_id, k.status, k.scopes, k.execute_grants, k.rate_limit_per_minute, t.key_policy_cutover as cutover
+        select s.api_key_hash, s.team_id, k.status, k.scopes, k.execute_grants, k.rate_limit_per_minute, k.expires_at, t.key_policy_cutover as cutover
         from project_secrets s join teams t on t.id = s.team_id
         left join project_api_keys k on k.team_id = s.team_id and k.legacy
         where s.api_key_hash = any(${[...hashes]})`,
@@ -49,8 +57,8 @@ export const teamKeysByText: Effect.Effect<Find, never, SqlClient.SqlClient> = E
   return (text) => {
     const hash = hashToken(text)
     return query(
-      Effect.map(keys([hash]), (found): FoundKey | null => {
-        const row = found.get(hash)
+      Effect.gen(function* (): Effect.fn.Return<FoundKey | null, SqlError.SqlError> {
+        const row = (yield* keys([hash])).get(hash)
         if (row === undefined) return null
         return {
           key: {
@@ -62,7 +70,7 @@ export const teamKeysByText: Effect.Effect<Find, never, SqlClient.SqlClient> = E
             perMinute: row.rate_limit_per_minute,
             isEnforced: row.cutover === "complete"
           },
-          status: row.status ?? "active"
+          ...(yield* endOf(row.status ?? "active", row.expires_at))
         }
       })
     )
@@ -75,7 +83,8 @@ interface KeyRow {
   readonly lookup: string
   readonly key_hmac: string
   readonly pepper: number
-  readonly status: KeyStatus
+  readonly status: StoredStatus
+  readonly expires_at: Date | null
   readonly scopes: ReadonlyArray<Scope>
   readonly execute_grants: ReadonlyArray<string>
   readonly rate_limit_per_minute: number
@@ -89,7 +98,7 @@ export const projectKeysByText: Effect.Effect<Find, never, SqlClient.SqlClient |
   const rows = yield* gathered((lookups) =>
     Effect.map(
       sql<KeyRow>`
-        select id, team_id, lookup, key_hmac, pepper, status, scopes, execute_grants, rate_limit_per_minute
+        select id, team_id, lookup, key_hmac, pepper, status, expires_at, scopes, execute_grants, rate_limit_per_minute
         from project_api_keys where lookup = any(${[...lookups]})`,
       (found) => new Map(found.map((row) => [row.lookup, row]))
     )
@@ -114,7 +123,7 @@ export const projectKeysByText: Effect.Effect<Find, never, SqlClient.SqlClient |
     if (row === undefined) return null
     const by = yield* pepper(row.pepper)
     if (by === null || !isOf(by, text, row.key_hmac)) return null
-    const { execute_grants, id, rate_limit_per_minute, scopes, status, team_id } = row
+    const { execute_grants, expires_at, id, rate_limit_per_minute, scopes, status, team_id } = row
     return {
       key: {
         id,
@@ -125,7 +134,7 @@ export const projectKeysByText: Effect.Effect<Find, never, SqlClient.SqlClient |
         perMinute: rate_limit_per_minute,
         isEnforced: true
       },
-      status
+      ...(yield* endOf(status, expires_at))
     }
   })
   return (text) => query(Effect.provideContext(find(text), services))

@@ -4,13 +4,14 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import type { Scope } from "@tidegate/model/Permission"
 import {
-  type KeyStatus,
   lookupOf,
   maskedKey,
   maxKeys,
   maxListed,
   newProjectKey,
-  type ProjectKey
+  type ProjectKey,
+  statusAt,
+  type StoredStatus
 } from "@tidegate/model/ProjectKey"
 import { hmacOf, newestPepper } from "./KeyPeppers.ts"
 import type { Secrets } from "../secrets/Secrets.ts"
@@ -23,12 +24,14 @@ const maxRevoked = 1_000
 /** The settings of a key by its owner. */
 export interface KeyPolicy {
   readonly name: string
-  readonly status: Exclude<KeyStatus, "revoked">
+  readonly status: Exclude<StoredStatus, "revoked">
   readonly scopes: ReadonlyArray<Scope>
   /** Null: every route, which only the team's own key can have. */
   readonly execute_grants: ReadonlyArray<string> | null
   /** Null: the installation's limit for a team's key. */
   readonly rate_limit_per_minute: number | null
+  /** ISO 8601; null: it does not expire. */
+  readonly expires_at: string | null
 }
 
 /** A stored key. Only the team's own key may have null in its policy. */
@@ -41,12 +44,13 @@ interface Row {
   readonly name: string
   readonly legacy: boolean
   readonly lookup: string | null
-  readonly status: KeyStatus
+  readonly status: StoredStatus
   readonly scopes: ReadonlyArray<Scope>
   readonly execute_grants: ReadonlyArray<string> | null
   readonly rate_limit_per_minute: number | null
   readonly last_used_at: Date | null
   readonly revoked_at: Date | null
+  readonly expires_at: Date | null
   readonly created_by_user_id: string | null
   readonly created_at: Date
   readonly updated_at: Date
@@ -55,23 +59,26 @@ interface Row {
   readonly cutover: "pending" | "complete"
 }
 
-const stored = (row: Row): StoredKey => ({
+const storedAt = (row: Row, now: number): StoredKey => ({
   id: row.id,
   team_id: row.team_id,
   name: row.name,
   masked_key: row.lookup === null ? (row.api_key_masked ?? "") : maskedKey(row.lookup),
-  status: row.status,
+  status: statusAt(row.status, row.expires_at?.getTime() ?? null, now),
   scopes: row.scopes,
   execute_grants: row.execute_grants,
   rate_limit_per_minute: row.rate_limit_per_minute,
   last_used_at: row.last_used_at?.toISOString() ?? null,
   secret_last_rotated_at: (row.api_key_rotated_at ?? row.created_at).toISOString(),
   revoked_at: row.revoked_at?.toISOString() ?? null,
+  expires_at: row.expires_at?.toISOString() ?? null,
   legacy_project_secret: row.legacy,
   created_by_user_id: row.created_by_user_id,
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString()
 })
+
+const stored = (row: Row) => Effect.map(Clock.currentTimeMillis, (now) => storedAt(row, now))
 
 /** The id under which a team's API key is listed. */
 export const teamKeyId = (team: string): string =>
@@ -116,14 +123,15 @@ export const listKeys = Effect.fnUntraced(function* (
   team_id: string
 ): Effect.fn.Return<ReadonlyArray<StoredKey>, SqlError.SqlError, SqlClient.SqlClient> {
   yield* showTeamKey(team_id)
-  return (yield* rowsOf(team_id, null)).map(stored)
+  const now = yield* Clock.currentTimeMillis
+  return (yield* rowsOf(team_id, null)).map((row) => storedAt(row, now))
 })
 
 export const getKey = Effect.fnUntraced(function* (
   team_id: string,
   id: string
 ): Effect.fn.Return<StoredKey, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
-  return stored(yield* findRow(team_id, id))
+  return yield* stored(yield* findRow(team_id, id))
 })
 
 /** A new key; `api_key` is stored nowhere. */
@@ -140,7 +148,7 @@ const newKeyId = () => `pak_${randomBytes(16).toString("hex")}`
  */
 export const createKey = Effect.fnUntraced(function* (
   team_id: string,
-  { execute_grants, name, rate_limit_per_minute, scopes }: Omit<KeyPolicy, "status">,
+  { execute_grants, expires_at, name, rate_limit_per_minute, scopes }: Omit<KeyPolicy, "status">,
   created_by_user_id: string | null,
   id: string = newKeyId()
 ): Effect.fn.Return<MadeKey, GatewayError, SqlClient.SqlClient | Secrets> {
@@ -162,15 +170,15 @@ export const createKey = Effect.fnUntraced(function* (
       }
       yield* sql`
         insert into project_api_keys (id, team_id, name, lookup, key_hmac, pepper, scopes, execute_grants, rate_limit_per_minute,
-          created_by_user_id, created_at, updated_at)
+          created_by_user_id, expires_at, expiry_set_at, created_at, updated_at)
         values (${id}, ${team_id}, ${name}, ${lookup}, ${hmacOf(pepper, api_key)}, ${pepper.version}, ${[...scopes]},
-          ${[...(execute_grants ?? [])]}, ${rate_limit_per_minute}, ${created_by_user_id}, ${now}, ${now})
+          ${[...(execute_grants ?? [])]}, ${rate_limit_per_minute}, ${created_by_user_id}, ${expires_at}, ${now}, ${now}, ${now})
         on conflict (id) do update set lookup = excluded.lookup, key_hmac = excluded.key_hmac, pepper = excluded.pepper
         where project_api_keys.team_id = excluded.team_id`
       yield* sql`delete from project_api_keys where id in (
         select id from project_api_keys where team_id = ${team_id} and status = 'revoked' and not legacy
         order by revoked_at desc, id desc offset ${maxRevoked})`
-      return { key: stored(yield* findRow(team_id, id)), api_key }
+      return { key: yield* stored(yield* findRow(team_id, id)), api_key }
     })
   )
 })
@@ -201,12 +209,16 @@ export const updateKey = Effect.fnUntraced(function* (
       const row = yield* held(team_id, id)
       if (row.status === "revoked")
         return yield* fail("PROJECT_KEY_REVOKED", "the key is revoked, and cannot be restored")
-      const { execute_grants, name, rate_limit_per_minute, scopes, status } = yield* change(stored(row))
+      const { execute_grants, expires_at, name, rate_limit_per_minute, scopes, status } = yield* change(
+        yield* stored(row)
+      )
       const now = new Date(yield* Clock.currentTimeMillis)
       yield* sql`update project_api_keys set name = ${name}, status = ${status}, scopes = ${[...scopes]},
         execute_grants = ${execute_grants === null ? null : [...execute_grants]},
-        rate_limit_per_minute = ${rate_limit_per_minute}, updated_at = ${now} where id = ${id}`
-      return stored(yield* findRow(team_id, id))
+        rate_limit_per_minute = ${rate_limit_per_minute}, expires_at = ${expires_at},
+        expiry_set_at = case when expires_at is distinct from ${expires_at}::timestamptz then ${now} else expiry_set_at end,
+        updated_at = ${now} where id = ${id}`
+      return yield* stored(yield* findRow(team_id, id))
     })
   )
 })
@@ -223,7 +235,7 @@ export const revokeKey = Effect.fnUntraced(function* (
       const now = new Date(yield* Clock.currentTimeMillis)
       yield* sql`update project_api_keys set status = 'revoked', revoked_at = ${now}, updated_at = ${now}
         where id = ${id} and status <> 'revoked'`
-      return stored(yield* findRow(team_id, id))
+      return yield* stored(yield* findRow(team_id, id))
     })
   )
 })

@@ -92,9 +92,10 @@ const replaceKey = Effect.fnUntraced(function* (team: string, key: string, now: 
   if (taken.length > 0) yield* invalid([{ path: "api_key", message: "cannot be used; choose another" }])
   yield* sql`update project_secrets set api_key_hash = ${hash}, api_key_masked = ${maskKey(key)},
     api_key_rotated_at = ${now}, updated_at = ${now} where team_id = ${team}`
-  // A new key replaces a revoked one and is active again.
-  yield* sql`update project_api_keys set status = 'active', revoked_at = null, updated_at = ${now}
-    where team_id = ${team} and legacy and status = 'revoked'`
+  // A new key replaces a revoked one and is active again. The end of the former key was not chosen for it.
+  yield* sql`update project_api_keys set status = case when status = 'revoked' then 'active' else status end, revoked_at = null,
+      expires_at = null, updated_at = ${now}
+    where team_id = ${team} and legacy and (status = 'revoked' or expires_at is not null)`
 })
 
 const replaceSigning = Effect.fnUntraced(function* (team: string, row: Row, secret: string, now: Date) {

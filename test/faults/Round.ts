@@ -50,6 +50,8 @@ export interface Figures {
   readonly acknowledgeGapMs: number
   /** From the last request to the end of the last delivery and retry (ms). */
   readonly settledMs: number
+  /** How long each part of the round took (ms). */
+  readonly parts: Readonly<Record<string, number>>
 }
 
 /** How fast a round has to be under way, and how long all that waits may take in the end. */
@@ -75,15 +77,23 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
   const { cluster, load, operations, routes, target } = world
   const connections = routes.flatMap((route) => route.connections)
   const keys = connections.map(({ key }) => key)
+  const beganAt = now()
+  const parts: Record<string, number> = {}
+  let partBeganAt = beganAt
+  const partIsOver = (name: string): void => {
+    parts[name] = Math.round(now() - partBeganAt)
+    partBeganAt = now()
+  }
   try {
-    const beganAt = now()
     target.take()
     load.start()
     operations?.start()
     await everyKeyArrives(target, keys, beganAt, patience(world, steadyMs))
     await sleep(aftermathMs)
+    partIsOver("load")
 
     const course = await fault.inflict(world)
+    partIsOver("fault")
     const undisturbed = connections.filter(({ key }) => !course.disturbed.includes(key))
     await everyKeyArrives(
       target,
@@ -91,9 +101,11 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
       course.recoverableAt + stragglersMs,
       patience(world, recoveryMs)
     )
+    partIsOver("recovery")
     const mended: Mended = (await course.mend?.()) ?? {}
     const mendedAt = now()
     await everyKeyArrives(target, keys, mendedAt, patience(world, recoveryMs))
+    partIsOver("mend")
     await sleep(aftermathMs)
 
     const loadEndedAt = now()
@@ -101,6 +113,9 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
     await operations?.stop()
     const settled = await settle(world, findings)
     await waitUntil("the target is idle", () => target.isIdle(400), { patienceMs: 45_000 })
+
+    const settledMs = now() - loadEndedAt
+    partIsOver("settle")
 
     const arrivals = target.take()
     const records = await Oracle.readRecords(cluster.postgres, beganAt - 5)
@@ -118,6 +133,7 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
     const repetition = checkDuplicates(findings, course, mended, Oracle.duplicatesOf(arrivals))
     if (fault.ingressStaysUp) checkIngress(findings, load.sent)
     const deliveryGapMs = checkGaps(findings, course, undisturbed, arrivals, loadEndedAt, world.slack)
+    partIsOver("books")
     return {
       fault,
       findings,
@@ -145,7 +161,8 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
           course.recoverableAt,
           loadEndedAt
         ),
-        settledMs: now() - loadEndedAt
+        settledMs,
+        parts
       }
     }
   } catch (error) {

@@ -3,11 +3,14 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import { install } from "./install.ts"
-import { ProgramError, run } from "./Program.ts"
+import { ProgramError, post, run } from "./Program.ts"
 
 const folder = join(import.meta.dirname, "n8n")
 const program = join(folder, "node_modules/n8n/bin/n8n")
+/** It refuses the Node of the project, which is too new for it. */
+const node24 = join(folder, `node_modules/node-linux-${process.arch}/bin/node`)
 
 const id = "benchbenchbench1"
 
@@ -36,7 +39,17 @@ const workflow = (target: string) => {
     operator: { type: "string", operation: "equals" }
   }
   const nodes = [
-    node("Webhook", "webhook", 2, { path: "bench", httpMethod: "POST", responseMode: "onReceived", options: {} }, 0),
+    {
+      ...node(
+        "Webhook",
+        "webhook",
+        2,
+        { path: "bench", httpMethod: "POST", responseMode: "onReceived", options: {} },
+        0
+      ),
+      // Without it, n8n puts the names of the workflow and the node before the path.
+      webhookId: id
+    },
     node("read", "set", 3.4, text(`${body}.customer.email.toUpperCase()`), 1),
     node(
       "only_eur",
@@ -102,18 +115,18 @@ export const startN8n = Effect.fnUntraced(function* (place: {
   }
   const file = join(place.home, "workflow.json")
   const command = (...args: ReadonlyArray<string>) =>
-    promisify(execFile)(process.execPath, [program, ...args], { env: { ...process.env, ...env }, cwd: place.home })
+    promisify(execFile)(node24, [program, ...args], { env: { ...process.env, ...env }, cwd: place.home })
   yield* Effect.tryPromise({
     try: async () => {
       install("n8n", "n8n")
       writeFileSync(file, JSON.stringify(workflow(place.target)))
       await command("import:workflow", `--input=${file}`)
-      await command("publish:workflow", `--id=${id}`)
+      await command("update:workflow", `--id=${id}`, "--active=true")
     },
     catch: (cause) => new ProgramError({ message: `n8n could not be set up: ${String(cause).slice(0, 2_000)}` })
   })
   const { pid } = yield* run({
-    file: process.execPath,
+    file: node24,
     args: [program, "start"],
     env,
     cwd: place.home,
@@ -121,5 +134,8 @@ export const startN8n = Effect.fnUntraced(function* (place: {
     ready: `http://127.0.0.1:${place.port}/healthz/readiness`,
     patienceMillis: 120_000
   })
-  return { url: `http://127.0.0.1:${place.port}/webhook/bench`, pid }
+  const url = `http://127.0.0.1:${place.port}/webhook/bench`
+  // It says that it is ready before it has its workflows. A body without a currency is filtered out.
+  yield* Effect.retry(post(url, {}), { times: 240, schedule: Schedule.spaced("500 millis") })
+  return { url, pid }
 })

@@ -34,7 +34,12 @@ export class Cluster {
     if (topology === "single") {
       const all = await GatewayProcess.make("all", "all", folder, settings)
       if (program !== null) all.program = program
-      await all.start()
+      try {
+        await all.start()
+      } catch (cause) {
+        await all.end("SIGKILL")
+        throw cause
+      }
       const postgres = await embedded(settings.TIDEGATE_HOME)
       return new Cluster(topology, { postgres, close: postgres.close }, new Map([["all", all]]))
     }

@@ -43,16 +43,19 @@ export interface Observed {
   readonly routes: ReadonlyArray<Route>
   readonly records: Records
   readonly arrivals: ReadonlyArray<Arrival>
+  /** Those of them that lines are made of. */
+  readonly walked: ReadonlyArray<Arrival>
   readonly sent: ReadonlyArray<Sent>
   readonly beganAt: number
   readonly mayRepeat: boolean
 }
 
-export const historyOf = ({ arrivals, beganAt, mayRepeat, records, routes, sent }: Observed): History => {
+export const historyOf = ({ arrivals, beganAt, mayRepeat, records, routes, sent, walked }: Observed): History => {
   const time = (at: number): number => Math.round((at - beganAt) * 1_000)
   const end = (at: number | null): number | null => (at === null || !Number.isFinite(at) ? null : time(at))
   const sentBy = new Map(sent.map((one) => [one.n, one]))
   const seenOf = Map.groupBy(arrivals, ({ eventId }) => eventId)
+  const walkedOf = Map.groupBy(walked, ({ eventId }) => eventId)
   /** When the request was under way; one without an answer may take effect late. */
   const accepted = (n: number): Interval => {
     const one = sentBy.get(n)
@@ -99,7 +102,7 @@ export const historyOf = ({ arrivals, beganAt, mayRepeat, records, routes, sent 
     )
     for (const [line, those] of ofLine) {
       const operations = those.flatMap((event): Array<LineOperation & Interval> => {
-        const seen = seenOf.get(event.id) ?? []
+        const seen = walkedOf.get(event.id) ?? []
         const entered = {
           kind: "enter" as const,
           event: event.id,

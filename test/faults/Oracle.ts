@@ -331,6 +331,16 @@ export const checkDeliveries = (
   }
 }
 
+/**
+ * The arrivals without those of attempts that the gateway had ended before: it got no answer, wrote that down and went on, and a target that
+ * had no time read the request from its socket later. No sender can know that. The recorded times have to be those of this machine's clock.
+ */
+export const readInTime = (arrivals: ReadonlyArray<Arrival>, records: Records): ReadonlyArray<Arrival> =>
+  arrivals.filter(({ at, attempt, eventId }) => {
+    const recorded = records.attempts.get(eventId)?.find(({ n }) => n === attempt)
+    return recorded === undefined || recorded.responseStatus !== null || recorded.finishedAt >= at
+  })
+
 /** A target hears of the end of one exchange a little later than the gateway, which begins the next. */
 const sameMomentMs = 5
 

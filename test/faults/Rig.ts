@@ -46,7 +46,10 @@ const beside =
   ) =>
   async (folder: string): Promise<Rig> => {
     const postgres = await standalone(folder)
-    const made = await more(postgres, folder)
+    const made = await more(postgres, folder).catch(async (cause: unknown) => {
+      await postgres.close()
+      throw cause
+    })
     return {
       ...made,
       postgres,

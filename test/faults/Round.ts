@@ -1,11 +1,13 @@
+import { monitorEventLoopDelay } from "node:perf_hooks"
 import type { Cluster } from "./Cluster.ts"
 import type { Course, Fault, Mended } from "./Fault.ts"
 import { Findings } from "./Findings.ts"
+import { checkGaps, longestGap } from "./Gaps.ts"
 import { type History, historyOf } from "./History.ts"
 import type { Load, Sent } from "./Load.ts"
 import * as Operators from "./Operations.ts"
 import * as Oracle from "./Oracle.ts"
-import type { Connection, Route } from "./Routes.ts"
+import type { Route } from "./Routes.ts"
 import type { Arrival, Target } from "./Target.ts"
 import { NotReached, now, sleep, waitUntil } from "../support/Waiting.ts"
 
@@ -50,6 +52,10 @@ export interface Figures {
   readonly acknowledgeGapMs: number
   /** From the last request to the end of the last delivery and retry (ms). */
   readonly settledMs: number
+  /** How long each part of the round took (ms). */
+  readonly parts: Readonly<Record<string, number>>
+  /** The longest that the harness itself got no turn (ms): by so much its times may be wrong. */
+  readonly harnessStoodMs: number
 }
 
 /** How fast a round has to be under way, and how long all that waits may take in the end. */
@@ -75,15 +81,25 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
   const { cluster, load, operations, routes, target } = world
   const connections = routes.flatMap((route) => route.connections)
   const keys = connections.map(({ key }) => key)
+  const beganAt = now()
+  const parts: Record<string, number> = {}
+  let partBeganAt = beganAt
+  const delays = monitorEventLoopDelay()
+  delays.enable()
+  const partIsOver = (name: string): void => {
+    parts[name] = Math.round(now() - partBeganAt)
+    partBeganAt = now()
+  }
   try {
-    const beganAt = now()
     target.take()
     load.start()
     operations?.start()
     await everyKeyArrives(target, keys, beganAt, patience(world, steadyMs))
     await sleep(aftermathMs)
+    partIsOver("load")
 
     const course = await fault.inflict(world)
+    partIsOver("fault")
     const undisturbed = connections.filter(({ key }) => !course.disturbed.includes(key))
     await everyKeyArrives(
       target,
@@ -91,9 +107,11 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
       course.recoverableAt + stragglersMs,
       patience(world, recoveryMs)
     )
+    partIsOver("recovery")
     const mended: Mended = (await course.mend?.()) ?? {}
     const mendedAt = now()
     await everyKeyArrives(target, keys, mendedAt, patience(world, recoveryMs))
+    partIsOver("mend")
     await sleep(aftermathMs)
 
     const loadEndedAt = now()
@@ -102,6 +120,9 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
     const settled = await settle(world, findings)
     await waitUntil("the target is idle", () => target.isIdle(400), { patienceMs: 45_000 })
 
+    const settledMs = now() - loadEndedAt
+    partIsOver("settle")
+
     const arrivals = target.take()
     const records = await Oracle.readRecords(cluster.postgres, beganAt - 5)
     Oracle.checkSenders(findings, load.sent, records)
@@ -109,7 +130,8 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
     Oracle.checkEvents(findings, routes, records, { clocksAgree: course.clocksJumped !== true })
     Oracle.checkDeliveries(findings, routes, records, arrivals)
     if (course.clocksJumped !== true) Oracle.checkPace(findings, routes, records)
-    const ordered = Oracle.checkOrder(findings, routes, records, arrivals, load.sent)
+    const walked = course.clocksJumped === true ? arrivals : Oracle.readInTime(arrivals, records)
+    const ordered = Oracle.checkOrder(findings, routes, records, walked, load.sent)
     await Oracle.checkCounts(findings, cluster.postgres)
     const bulk =
       operations === null
@@ -118,6 +140,7 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
     const repetition = checkDuplicates(findings, course, mended, Oracle.duplicatesOf(arrivals))
     if (fault.ingressStaysUp) checkIngress(findings, load.sent)
     const deliveryGapMs = checkGaps(findings, course, undisturbed, arrivals, loadEndedAt, world.slack)
+    partIsOver("books")
     return {
       fault,
       findings,
@@ -126,6 +149,7 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
         routes,
         records,
         arrivals,
+        walked,
         sent: load.sent,
         beganAt,
         mayRepeat: course.crashes.length > 0 || mended.thawed !== undefined
@@ -145,7 +169,9 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
           course.recoverableAt,
           loadEndedAt
         ),
-        settledMs: now() - loadEndedAt
+        settledMs,
+        parts,
+        harnessStoodMs: Math.round(delays.max / 1_000_000)
       }
     }
   } catch (error) {
@@ -154,6 +180,8 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
     await load.stop().catch(() => {})
     await operations?.stop()
     return { fault, findings, figures: null, history: null, worldIsSound: false }
+  } finally {
+    delays.disable()
   }
 }
 
@@ -250,38 +278,4 @@ const checkIngress = (findings: Findings, sent: ReadonlyArray<Sent>): void => {
       )
     }
   }
-}
-
-const checkGaps = (
-  findings: Findings,
-  course: Course,
-  undisturbed: ReadonlyArray<Connection>,
-  arrivals: ReadonlyArray<Arrival>,
-  until: number,
-  slack: number
-): number => {
-  let longest = 0
-  for (const { delayMs, key } of undisturbed) {
-    const times = arrivals.filter((arrival) => arrival.key === key).map(({ at }) => at)
-    const gap = longestGap(times, course.recoverableAt, until)
-    longest = Math.max(longest, gap)
-    const limitMs = course.limitMs * slack + delayMs
-    if (gap <= limitMs) continue
-    findings.broke(
-      course.disturbed.length > 0 ? "one bad target costs the others nothing" : "deliveries go on in time",
-      `${key}: ${Math.round(gap)} ms without a delivery, limit ${limitMs}`
-    )
-  }
-  return longest
-}
-
-/** The longest time without any of these moments between `from` and `until`. */
-const longestGap = (times: ReadonlyArray<number>, from: number, until: number): number => {
-  let longest = 0
-  let last = from
-  for (const time of times.filter((time) => time > from && time < until).sort((a, b) => a - b)) {
-    longest = Math.max(longest, time - last)
-    last = time
-  }
-  return Math.max(longest, until - last)
 }

@@ -9,6 +9,7 @@ import {
   writeFileSync
 } from "node:fs"
 import { join } from "node:path"
+import type { History } from "./History.ts"
 import type { Outcome } from "./Round.ts"
 import { summarize } from "./Report.ts"
 
@@ -21,16 +22,20 @@ export class RoundLogs {
   readonly #outcomes: Array<Outcome> = []
   /** How much of each log belongs to earlier rounds. */
   readonly #read = new Map<string, number>()
-  #round = 0
+  #rounds = 0
 
   constructor(folder: string) {
     this.folder = folder
     mkdirSync(folder, { recursive: true })
   }
 
-  /** Keeps what the processes of this world have written since the last call; call it as soon as a round is over. */
-  cut(worldFolder: string, { history }: Outcome): void {
-    const kept = join(this.folder, `round-${String(++this.#round).padStart(4, "0")}`)
+  /**
+   * Keeps what the processes of this world have written since the last call, and returns the number of the round. Call it as soon as
+   * a round is over.
+   */
+  cut(worldFolder: string, history: History | null = null): number {
+    const round = ++this.#rounds
+    const kept = join(this.folder, `round-${String(round).padStart(4, "0")}`)
     mkdirSync(kept, { recursive: true })
     for (const path of readdirSync(worldFolder, { recursive: true, encoding: "utf8" })) {
       if (!path.endsWith(".log")) continue
@@ -38,15 +43,16 @@ export class RoundLogs {
       if (written.length > 0) writeFileSync(join(kept, path.replaceAll("/", "-")), written)
     }
     if (history !== null) writeFileSync(join(kept, "history.json"), JSON.stringify(history))
+    return round
   }
 
-  /** Writes down what came of a round. */
-  add(outcome: Outcome): void {
+  /** Writes down what came of a round; `round`: its number, where it has logs. */
+  add(outcome: Outcome, round = ++this.#rounds): void {
     this.#outcomes.push(outcome)
     const { fault, figures, findings } = outcome
     appendFileSync(
       join(this.folder, "rounds.jsonl"),
-      `${JSON.stringify({ round: this.#outcomes.length, at: new Date().toISOString(), fault: fault.name, figures, broken: findings.lines })}\n`
+      `${JSON.stringify({ round, at: new Date().toISOString(), fault: fault.name, figures, broken: findings.lines })}\n`
     )
     writeFileSync(join(this.folder, "summary.md"), summarize(this.#outcomes))
   }

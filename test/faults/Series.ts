@@ -1,4 +1,5 @@
 import { Effect, Exit, Scope } from "effect"
+import { randomUUID } from "node:crypto"
 import { cpSync, mkdirSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -10,7 +11,7 @@ import { Load } from "./Load.ts"
 import { Operations } from "./Operations.ts"
 import { hold, type Outcome, type World } from "./Round.ts"
 import type { RoundLogs } from "./RoundLogs.ts"
-import { createRoutes } from "./Routes.ts"
+import { createRoutes, type Route } from "./Routes.ts"
 import { Target } from "./Target.ts"
 
 /** A running gateway with its load and target. */
@@ -22,6 +23,8 @@ export interface OpenWorld {
 }
 
 export interface WorldOptions {
+  /** Called with the folder of a world that could not be opened, before it is removed. */
+  readonly onFailure?: (folder: string) => void
   /** Requests a second. */
   readonly perSecond: number
   /** Whether every connection keeps an order, not just some. */
@@ -35,7 +38,7 @@ export interface WorldOptions {
 /** Starts everything in an empty folder, with routes but no load yet. */
 export const openWorld = async (
   topology: Topology,
-  { allOrdered = false, operations = false, perSecond, program }: WorldOptions,
+  { allOrdered = false, onFailure, operations = false, perSecond, program }: WorldOptions,
   slack = 1
 ): Promise<OpenWorld> => {
   const scope = Scope.makeUnsafe()
@@ -44,8 +47,22 @@ export const openWorld = async (
   const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
   process.once("exit", remove)
   const target = await Target.start()
-  const cluster = await Cluster.start(topology, folder, program)
-  const routes = await createRoutes(cluster, target.origin, allOrdered)
+  const removeAll = async (): Promise<void> => {
+    await target.close()
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    process.off("exit", remove)
+  }
+  let cluster: Cluster | undefined
+  let routes: ReadonlyArray<Route>
+  try {
+    cluster = await Cluster.start(topology, folder, program)
+    routes = await createRoutes(cluster, target.origin, allOrdered)
+  } catch (cause) {
+    onFailure?.(folder)
+    await cluster?.close()
+    await removeAll()
+    throw cause
+  }
   // Where every retry holds up its line there have to be more of them.
   const load = new Load(cluster.origin, routes, { perSecond, lines: allOrdered ? 64 : 8 })
   return {
@@ -54,16 +71,15 @@ export const openWorld = async (
     close: async () => {
       await load.close()
       const stuck = await cluster.close()
-      await target.close()
-      await Effect.runPromise(Scope.close(scope, Exit.void))
-      process.off("exit", remove)
+      await removeAll()
       return stuck
     }
   }
 }
 
 export interface SeriesOptions extends WorldOptions {
-  readonly onOutcome: (outcome: Outcome) => void
+  /** `round`: its number in `roundLogs`. */
+  readonly onOutcome: (outcome: Outcome, round: number | undefined) => void
   /** No round begins when this says so. */
   readonly isOver?: () => boolean
   /** How many times longer than promised things may take. */
@@ -77,46 +93,56 @@ export interface SeriesOptions extends WorldOptions {
  * stuck. Answers where the logs of worlds with broken promises are.
  */
 export const holdAll = async (faults: ReadonlyArray<Fault>, options: SeriesOptions): Promise<ReadonlyArray<string>> => {
+  const { isOver = () => false, onOutcome, roundLogs } = options
   const logs: Array<string> = []
   const remaining = [...faults]
-  while (remaining.length > 0 && options.isOver?.() !== true) {
+  while (remaining.length > 0 && !isOver()) {
     const { topology } = remaining[0]!
+    let round: number | undefined
     let opened: OpenWorld
     try {
-      opened = await openWorld(topology, options, options.slack)
+      const onFailure = (folder: string): void => {
+        round = roundLogs?.cut(folder)
+      }
+      opened = await openWorld(topology, { ...options, onFailure }, options.slack)
     } catch (cause) {
       const findings = new Findings()
-      findings.broke(
-        "the harness could do its part",
-        cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
-      )
-      options.onOutcome({ fault: remaining.shift()!, findings, figures: null, history: null, worldIsSound: false })
+      findings.broke(harness, traceOf(cause))
+      onOutcome({ fault: remaining.shift()!, findings, figures: null, history: null, worldIsSound: false }, round)
       continue
     }
     const { close, folder, world } = opened
-    const outcomes: Array<Outcome> = []
-    // Each is told when the next begins: what the last one left behind may keep a process from ending, and belongs to it.
+    // A round is reported when the next begins: what it left behind may keep a process from ending, and belongs to it.
     let last: Outcome | undefined
-    try {
-      while (remaining[0]?.topology === topology && last?.worldIsSound !== false && options.isOver?.() !== true) {
-        if (last !== undefined) options.onOutcome(last)
-        last = await hold(world, remaining.shift()!)
-        outcomes.push(last)
-        options.roundLogs?.cut(folder, last)
-      }
-    } finally {
-      const kept = options.roundLogs === undefined ? keepLogs(folder) : null
-      for (const name of await close()) last?.findings.broke("a process ends by SIGTERM", `${name}: not within 30 s`)
-      if (last !== undefined) options.onOutcome(last)
-      if (kept !== null && outcomes.every(({ findings }) => findings.isClean)) rmSync(kept, { recursive: true })
-      else if (kept !== null) logs.push(kept)
+    let isClean = true
+    while (remaining[0]?.topology === topology && last?.worldIsSound !== false && !isOver()) {
+      if (last !== undefined) onOutcome(last, round)
+      const { history, ...outcome } = await hold(world, remaining.shift()!)
+      round = roundLogs?.cut(folder, history)
+      // The history is in the logs. A thousand of them are too many for the memory.
+      last = { ...outcome, history: null }
+      isClean &&= last.findings.isClean
     }
+    const kept = roundLogs === undefined ? keepLogs(folder) : null
+    try {
+      for (const name of await close()) last?.findings.broke("a process ends by SIGTERM", `${name}: not within 30 s`)
+    } catch (cause) {
+      last?.findings.broke(harness, traceOf(cause))
+    }
+    if (last !== undefined) onOutcome(last, round)
+    if (kept === null) continue
+    if (isClean && last?.findings.isClean !== false) rmSync(kept, { recursive: true })
+    else logs.push(kept)
   }
   return logs
 }
 
+const harness = "the harness could do its part"
+
+const traceOf = (cause: unknown): string => (cause instanceof Error ? (cause.stack ?? cause.message) : String(cause))
+
 const keepLogs = (folder: string): string => {
-  const kept = join(tmpdir(), `tidegate-faults-${Date.now()}`)
+  const kept = join(tmpdir(), `tidegate-faults-${randomUUID()}`)
   mkdirSync(kept, { recursive: true })
   for (const name of readdirSync(folder)) if (name.endsWith(".log")) cpSync(join(folder, name), join(kept, name))
   return kept

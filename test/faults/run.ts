@@ -8,6 +8,9 @@
  *   --operations     operators read lists, counts and metrics all the time, and retry in bulk what was delivered
  *   --minutes <n>    no round begins later than this (13; with --rounds: no end)
  *   --rounds <n>     so many rounds: those chosen, again and again. Goes on after a finding, and keeps the log of every round
+ *   --side-by-side <n>   so many gateways at once, each with processes, database, ports and folder of its own (1). Each has its part of the
+ *                    rounds: all kinds that were chosen in an order that is drawn, then all of them in another
+ *   --seed <text>    the orders that an earlier run has drawn: it prints its seed
  *   --out <folder>   where --rounds keeps them (results/faults-<time> in the folder of the tests)
  *   --slack <n>      how many times longer than promised things may take, where other programs share the machine (1)
  *   --workflows      instead of the rounds: runs of workflows whose processes are killed (four minutes)
@@ -17,6 +20,7 @@
  * Prints a table, and exits with 1 when a promise was broken or a round was left out. Needs nothing but this repository:
  * the PostgreSQL servers and targets are its own.
  */
+import { randomUUID } from "node:crypto"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { allFaults } from "./Faults.ts"
@@ -24,7 +28,7 @@ import { render, summarize } from "./Report.ts"
 import type { Outcome } from "./Round.ts"
 import { RoundLogs } from "./RoundLogs.ts"
 import { surroundings } from "./Rig.ts"
-import { holdAll } from "./Series.ts"
+import { drawn, holdSideBySide, inOrder } from "./SideBySide.ts"
 import { now } from "../support/Waiting.ts"
 
 const { values } = parseArgs({
@@ -37,6 +41,8 @@ const { values } = parseArgs({
     failover: { type: "boolean", default: false },
     minutes: { type: "string" },
     rounds: { type: "string" },
+    "side-by-side": { type: "string", default: "1" },
+    seed: { type: "string" },
     out: { type: "string" },
     slack: { type: "string", default: "1" },
     list: { type: "boolean", default: false }
@@ -87,30 +93,34 @@ const outcomes: Array<Outcome> = []
 const minutes = values.minutes ?? (values.rounds === undefined ? 13 : Number.POSITIVE_INFINITY)
 const overAt = now() + Number(minutes) * 60_000
 const count = possible.length === 0 ? 0 : Number(values.rounds ?? possible.length)
-const rounds = Array.from({ length: count }, (_, n) => possible[n % possible.length]!)
+const gateways = Math.min(Number(values["side-by-side"]), Math.max(1, count))
+if (!(Number.isInteger(gateways) && gateways > 0)) throw new Error("--side-by-side takes a whole number from 1")
+const seed = values.seed ?? randomUUID().slice(0, 8)
+const series = gateways === 1 ? [inOrder(possible, count)] : drawn(possible, { count, series: gateways, seed })
 const time = new Date().toISOString().slice(0, 19).replaceAll(":", "")
 const roundLogs =
   values.rounds === undefined
     ? undefined
     : new RoundLogs(values.out ?? join(import.meta.dirname, `../results/faults-${time}`))
 if (roundLogs !== undefined) process.stdout.write(`Logs of all rounds: ${roundLogs.folder}\n`)
-const logs = await holdAll(rounds, {
+if (gateways > 1) process.stdout.write(`${gateways} gateways side by side, --seed ${seed}\n`)
+const logs = await holdSideBySide(series, {
   perSecond: Number(values.rate),
   allOrdered: values.ordered,
   operations: values.operations,
   slack: Number(values.slack),
   roundLogs,
   isOver: () => now() > overAt,
-  onOutcome: (outcome) => {
+  onOutcome: (outcome, round) => {
     outcomes.push(outcome)
-    roundLogs?.add(outcome)
+    roundLogs?.add(outcome, round)
     const lines = outcome.findings.isClean ? ["ok"] : outcome.findings.lines
-    process.stdout.write(`${outcomes.length}/${rounds.length} ${outcome.fault.name}: ${lines.join("\n")}\n`)
+    process.stdout.write(`${outcomes.length}/${count} ${outcome.fault.name}: ${lines.join("\n")}\n`)
   }
 })
 
 process.stdout.write(`\n${roundLogs === undefined ? render(outcomes) : summarize(outcomes)}`)
 for (const folder of logs) process.stdout.write(`Logs of the processes: ${folder}\n`)
-const leftOut = rounds.length - outcomes.length
+const leftOut = count - outcomes.length
 if (leftOut > 0) process.stdout.write(`${leftOut} rounds were left out, because the time was over.\n`)
 process.exit(leftOut === 0 && impossible.size === 0 && outcomes.every(({ findings }) => findings.isClean) ? 0 : 1)

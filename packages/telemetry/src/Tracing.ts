@@ -181,17 +181,18 @@ export const makeTracing = (options: {
     run: new Budget(maxPerSecond)
   }
 
-  /** Null: the request is not sampled. */
-  const traced = (headers: Headers, requestId: string): Trace | null => {
+  /** What makes the request's trace. Null: it is not sampled. The id is a hash, which is not made for what the budget leaves out. */
+  const sampled = (headers: Headers, requestId: string): (() => Trace) | null => {
     const sender = parseTraceparent(headers["traceparent"])
     let derived: string | undefined
     const traceId = (): string => sender?.traceId ?? (derived ??= traceOf(requestId))
-    return sampler(traceId, sender) ? { traceId: traceId(), sender } : null
+    return sampler(traceId, sender) ? () => ({ traceId: traceId(), sender }) : null
   }
 
   const begin = (stage: keyof typeof budgets, headers: Headers, requestId: string): Trace | null => {
-    const trace = traced(headers, requestId)
-    if (trace === null || budgets[stage].take(now())) return trace
+    const trace = sampled(headers, requestId)
+    if (trace === null) return null
+    if (budgets[stage].take(now())) return trace()
     metrics.spansDropped.at("rate").add()
     return null
   }
@@ -290,8 +291,8 @@ export const makeTracing = (options: {
     },
 
     stepCall: (headers, requestId, { attempts, id }, stepId) => {
-      const trace = traced(headers, requestId)
-      return trace === null ? null : callOf(trace, headers, stepSpanOf(runSpanOf(id, attempts), stepId))
+      const trace = sampled(headers, requestId)
+      return trace === null ? null : callOf(trace(), headers, stepSpanOf(runSpanOf(id, attempts), stepId))
     },
 
     stepEnded: ({ spanId, traceId }, { attempts, errorCode, finishedAt, kind, responseStatus, startedAt, stepId }) =>

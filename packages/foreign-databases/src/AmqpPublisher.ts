@@ -20,6 +20,7 @@ import {
   table,
   Values
 } from "./AmqpFrames.ts"
+import { idIn, propertiesOf } from "./AmqpProperties.ts"
 import { BrokerLine } from "./BrokerLine.ts"
 import type { Protocol, Published, Publisher } from "./Publisher.ts"
 import { ServerFault } from "./ServerFrames.ts"
@@ -42,42 +43,6 @@ const clientProperties = table({
     authentication_failure_close: true
   }
 })
-
-/** Which properties a message has: these bits, and the values in the order of the bits. */
-const contentTypeBit = 0x8000
-const contentEncodingBit = 0x4000
-const headersBit = 0x2000
-const deliveryModeBit = 0x1000
-const messageIdBit = 0x0080
-
-const propertiesOf = ({ contentEncoding, contentType, headers, id, persistent }: AmqpMessage): Buffer =>
-  Buffer.concat([
-    short(
-      (contentType === null ? 0 : contentTypeBit) +
-        (contentEncoding === null ? 0 : contentEncodingBit) +
-        headersBit +
-        deliveryModeBit +
-        messageIdBit
-    ),
-    ...(contentType === null ? [] : [shortText(contentType)]),
-    ...(contentEncoding === null ? [] : [shortText(contentEncoding)]),
-    table(headers),
-    octet(persistent ? 2 : 1),
-    shortText(id)
-  ])
-
-/** The id of a returned message, from its header frame. */
-const idIn = (header: Buffer): string => {
-  const values = new Values(header)
-  values.long()
-  values.longLong()
-  const bits = values.short()
-  if ((bits & contentTypeBit) !== 0) values.shortText()
-  if ((bits & contentEncodingBit) !== 0) values.shortText()
-  if ((bits & headersBit) !== 0) values.skipTable()
-  if ((bits & deliveryModeBit) !== 0) values.octet()
-  return values.shortText()
-}
 
 /** A message that the broker has not confirmed yet. */
 interface Pending {
@@ -105,6 +70,8 @@ class AmqpPublisher implements Publisher<AmqpMessage> {
   #blocked: string | null = null
   /** Why the broker has returned a message whose header frame is still to come. */
   #returning: BrokerRefusal | null = null
+  /** Why the connection has ended; null if it has not. */
+  #ended: BrokerRefusal | SessionFailure | null = null
   /** By delivery tag, in their order. */
   readonly #pending = new Map<number, Pending>()
   #tag = 0
@@ -128,9 +95,9 @@ class AmqpPublisher implements Publisher<AmqpMessage> {
   }
 
   publish(message: AmqpMessage, done: (result: Published) => void): () => void {
-    if (this.#blocked !== null) {
-      const said = this.#blocked
-      queueMicrotask(() => done(refusal("BLOCKED", said)))
+    const unable = this.#ended ?? (this.#blocked === null ? null : refusal("BLOCKED", this.#blocked))
+    if (unable !== null) {
+      queueMicrotask(() => done(unable))
       return () => undefined
     }
     const tag = ++this.#tag
@@ -161,6 +128,7 @@ class AmqpPublisher implements Publisher<AmqpMessage> {
   /** Every message that is under way has failed. */
   #end(failure: BrokerRefusal | SessionFailure): void {
     clearInterval(this.#heartbeat)
+    this.#ended ??= failure
     const waiting = [...this.#pending.values()]
     this.#pending.clear()
     for (const { done } of waiting) done(failure)

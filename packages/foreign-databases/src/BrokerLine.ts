@@ -47,6 +47,8 @@ export class BrokerLine {
   #socket: Socket
   readonly #events: LineEvents
   #allowed = perMessage
+  /** Whether the protocol has begun. */
+  #isJoined = false
   #isOver = false
 
   constructor(guard: Guard, { host, port, tls }: LineAddress, events: LineEvents) {
@@ -84,8 +86,12 @@ export class BrokerLine {
   /** Ends the line normally, with these last words. The broker is not waited for. */
   close(words: Uint8Array, failure: SessionFailure): void {
     if (this.#isOver) return
-    this.#socket.end(words)
-    setTimeout(() => this.#destroy(), lastWords).unref()
+    if (this.#isJoined) {
+      this.#socket.end(words)
+      setTimeout(() => this.#destroy(), lastWords).unref()
+    } else {
+      this.#destroy()
+    }
     this.#over(failure)
   }
 
@@ -101,6 +107,7 @@ export class BrokerLine {
 
   #join(): void {
     if (this.#isOver) return
+    this.#isJoined = true
     this.#socket.on("data", (chunk: Buffer) => {
       // What comes after the last words is read and dropped, so that the broker can finish.
       if (this.#isOver) return

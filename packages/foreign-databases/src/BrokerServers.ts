@@ -66,6 +66,20 @@ const connect = Effect.fnUntraced(function* <P extends BrokerProtocol>(
   return publisher
 })
 
+const published = <M>(
+  { publisher }: Connection<M>,
+  message: M,
+  mayStart: () => boolean
+): Effect.Effect<string, BrokerRefusal | SessionFailure> =>
+  Effect.callback((resume) => {
+    // Checked again, because getting a connection may have taken longer than the lease lasts.
+    if (!mayStart()) return resume(Effect.fail(cancelled))
+    const cancel = publisher.publish(message, (result) =>
+      resume(typeof result === "string" ? Effect.succeed(result) : Effect.fail(result))
+    )
+    return Effect.sync(cancel)
+  })
+
 /** Publishes over the one connection of a destination, which closes with the scope. */
 const open = Effect.fnUntraced(function* <P extends BrokerProtocol>(
   guard: Guard,
@@ -89,7 +103,7 @@ const open = Effect.fnUntraced(function* <P extends BrokerProtocol>(
       const publisher = yield* connect(guard, protocol, place)
       const connection: Own = {
         publisher,
-        uses: 1,
+        uses: 0,
         leave: () => {
           if (held === connection) held = null
         },
@@ -109,10 +123,9 @@ const open = Effect.fnUntraced(function* <P extends BrokerProtocol>(
     )
   })
 
-  const taken = Effect.suspend((): typeof opened => {
+  const connected = Effect.suspend((): typeof opened => {
     if (held === null) return opened
     if (!held.publisher.isOpen()) return Effect.andThen(held.close, opened)
-    held.uses++
     places.busy(held)
     return Effect.succeed(held)
   })
@@ -126,18 +139,10 @@ const open = Effect.fnUntraced(function* <P extends BrokerProtocol>(
 
   return (message, mayStart) =>
     Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(turn.withPermit(restore(taken)), (connection) =>
-        restore(
-          Effect.callback<string, BrokerRefusal | SessionFailure>((resume) => {
-            // Checked again, because getting a connection may have taken longer than the lease lasts.
-            if (!mayStart()) return resume(Effect.fail(cancelled))
-            const cancel = connection.publisher.publish(message, (result) =>
-              resume(typeof result === "string" ? Effect.succeed(result) : Effect.fail(result))
-            )
-            return Effect.sync(cancel)
-          })
-        ).pipe(Effect.ensuring(given(connection)))
-      )
+      Effect.flatMap(restore(turn.withPermit(connected)), (connection) => {
+        connection.uses++
+        return restore(published(connection, message, mayStart)).pipe(Effect.ensuring(given(connection)))
+      })
     )
 })
 

@@ -13,7 +13,7 @@ import * as BrokerServers from "../src/BrokerServers.ts"
 import { authority } from "./OwnPostgres.ts"
 
 /** The way to brokers on this machine: by `target.test`, and by `other.example`, whose certificate it has not. */
-export const brokers = (allow = loopbackOnly): Layer.Layer<Brokers> =>
+export const brokers = (allow = loopbackOnly) =>
   BrokerServers.layer().pipe(
     Layer.provide(Egress.layer({ allow, ca: [authority], resolve: () => Promise.resolve(["127.0.0.1"]) }))
   )

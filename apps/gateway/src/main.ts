@@ -28,6 +28,7 @@ import { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { processRoom } from "@tidegate/runtime/WeighedCache"
 import { TeamLimits } from "@tidegate/resources/TeamLimits"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
+import * as BrokerServers from "@tidegate/foreign-databases/BrokerServers"
 import * as PostgresServers from "@tidegate/foreign-databases/PostgresServers"
 import * as Database from "@tidegate/storage/Database"
 import * as EmbeddedPostgres from "@tidegate/embedded-postgres/EmbeddedPostgres"
@@ -94,7 +95,8 @@ const actors = ({ mail, retention, senderDomains, workflowConcurrency }: Setting
       MailServer.layer(mail),
       Layer.succeed(CallsAtOnce, workflowConcurrency),
       Layer.sync(Room, () => new RunRoom(runBytes())),
-      PostgresServers.layer()
+      PostgresServers.layer(),
+      BrokerServers.layer()
     )
   )
 

@@ -4,6 +4,7 @@ import type { Call } from "@tidegate/actions/Call"
 import type { Credentials, Inputs } from "@tidegate/actions/Provider"
 import { callingProviders, callOf, sentToOf } from "@tidegate/actions/Providers"
 import type { AttemptFacts } from "@tidegate/connectors/Connector"
+import { Brokers } from "@tidegate/connectors/Brokers"
 import { SqlServers } from "@tidegate/connectors/SqlServers"
 import { compileOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
 
@@ -120,6 +121,23 @@ const rows: Readonly<Record<string, Row>> = {
     },
     stay: ["host", "port", "tls_mode"]
   },
+  rabbitmq: {
+    credentials: { mode: "database_password", values: { username: "writer", password: "password-of-the-writer" } },
+    inputs: { host: "rabbit.example.com", exchange: "orders", routing_key: "order" },
+    others: {
+      host: "elsewhere.example",
+      port: 5672,
+      vhost: "other",
+      exchange: "other",
+      routing_key: "other",
+      mandatory: false,
+      persistent: false,
+      tls_mode: "disable",
+      connect_timeout: 5,
+      payload
+    },
+    stay: ["host", "port", "tls_mode"]
+  },
   object_store_s: {
     credentials: { mode: "object_store_s_access_key", values: store },
     inputs: { region: "eu-central-1", bucket: "archive" },
@@ -220,7 +238,12 @@ const leadsTo = (call: Call): string | null => {
       reached = `${host}:${port} ${tls}`
       return Effect.never
     }
-    Effect.runFork(Effect.scoped(sender.connect).pipe(Effect.provideService(SqlServers, { open } as never)))
+    Effect.runFork(
+      Effect.scoped(sender.connect).pipe(
+        Effect.provideService(SqlServers, { open } as never),
+        Effect.provideService(Brokers, { open: (_: string, place: Parameters<typeof open>[0]) => open(place) } as never)
+      )
+    )
     return reached
   }
   if (sender.kind !== "http") return null

@@ -15,6 +15,7 @@ import {
   type Settings,
   type SettingsOf
 } from "./Settings.ts"
+import type { Brokers } from "./Brokers.ts"
 import type { Failure, SessionFailure } from "./Failure.ts"
 import type { SqlServers } from "./SqlServers.ts"
 
@@ -208,7 +209,7 @@ export interface SessionSender {
 }
 
 /** The services that sessions need to reach their servers. */
-export type SessionServices = SqlServers
+export type SessionServices = Brokers | SqlServers
 
 /**
  * Sends to a program that keeps a tunnel open and calls its own target. While there is no tunnel, nothing is sent: the

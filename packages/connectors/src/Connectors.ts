@@ -10,6 +10,7 @@ import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
+import { rabbitMq } from "./RabbitMq.ts"
 import { masked } from "./SecretSettings.ts"
 import { spreadsheet } from "./Spreadsheet.ts"
 import { sqlDatabase } from "./SqlDatabase.ts"
@@ -31,7 +32,8 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   messagingMms,
   objectStoreR,
   objectStoreS,
-  sqlDatabase
+  sqlDatabase,
+  rabbitMq
 ]
 
 const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))

@@ -9,6 +9,7 @@ import type { Message } from "@tidegate/model/Message"
 import { OneOf } from "@tidegate/model/AuthSettings"
 import { type Answer, type AttemptFacts, connector, payloadPerStep, type Session } from "./Connector.ts"
 import { SessionFailure } from "./Failure.ts"
+import { inUrl, isAddress, leadsToServer, serverAddress, serverConnection, serverPlace } from "./Server.ts"
 import { type Config, concurrency, type FieldErrors, needed, pacing, setting, text } from "./Settings.ts"
 import { type SqlRefusal, SqlServers } from "./SqlServers.ts"
 import { failureOf } from "./SqlState.ts"
@@ -22,12 +23,8 @@ const notIdentifier = "must be a name of at most 63 letters, digits and undersco
 const Identifier = (description: string) =>
   text.annotate({ description }).check(Schema.isPattern(identifier, { message: notIdentifier }))
 
-const address = /^(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9_])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$/
-const notAddress = "must be a host name or an IP address, without a port"
 const notDatabase = "must be 1 to 63 characters, none of them a control character"
 const database = /^\P{Cc}{1,63}$/u
-const notPort = "must be a whole number from 1 to 65535"
-const notSeconds = "must be a whole number from 1 to 30"
 
 const endpoint = /^(?:\[([^\]]*)\]|([^/:[\]]*))(?::(\d{1,5}))?\/(.*)$/su
 
@@ -37,7 +34,7 @@ const partsOf = (written: string) => {
   const host = v6 ?? name ?? ""
   const port = digits === undefined ? null : Number(digits)
   const isPort = port === null || (port >= 1 && port <= 65_535)
-  return isPort && address.test(host) && database.test(named) ? { host, port, database: named } : null
+  return isPort && isAddress(host) && database.test(named) ? { host, port, database: named } : null
 }
 
 /** Copies the parts of `endpoint` to their own settings. It replaces them, because it was written for all three. */
@@ -45,12 +42,6 @@ const spelledOut = ({ endpoint, ...config }: Config): Config => ({
   ...config,
   ...(typeof endpoint === "string" ? partsOf(endpoint) : null)
 })
-
-const wholeNumber = (minimum: number, maximum: number, message: string) =>
-  Schema.Number.annotate({ message }).check(
-    Schema.isInt({ message }).abort(),
-    Schema.isBetween({ minimum, maximum }, { message })
-  )
 
 interface Columns {
   readonly payload_column: string
@@ -151,13 +142,7 @@ export const sqlDatabase = connector({
   type: "SQL_DATABASE",
   description: "Inserts a row into a table of a PostgreSQL database.",
   settings: {
-    host: needed(
-      text
-        .annotate({ description: "Host name or IP address of the server", examples: ["db.example.com"] })
-        .check(Schema.isPattern(address, { message: notAddress })),
-      "the host name or address of the server"
-    ),
-    port: setting(wholeNumber(1, 65_535, notPort), 5_432, notPort),
+    ...serverAddress(5_432, "db.example.com"),
     database: needed(
       text.annotate({ examples: ["shop"] }).check(Schema.isPattern(database, { message: notDatabase })),
       "the name of the database"
@@ -184,17 +169,7 @@ export const sqlDatabase = connector({
       }),
       "ERROR"
     ),
-    tls_mode: setting(
-      OneOf(["verify-full", "disable"]).annotate({
-        description: "verify-full: encrypted, the server's certificate verified against host; disable: in the clear"
-      }),
-      "verify-full"
-    ),
-    connect_timeout: setting(
-      wholeNumber(1, 30, notSeconds).annotate({ description: "Seconds to connect and sign in" }),
-      10,
-      notSeconds
-    ),
+    ...serverConnection,
     ...pacing,
     ...concurrency
   },
@@ -209,10 +184,10 @@ export const sqlDatabase = connector({
   aliases: spelledOut,
   check: faultsOf,
   auths: ["DATABASE_PASSWORD"],
-  leadsTo: ({ host, port, tls_mode }) => `${host}:${port}${tls_mode === "disable" ? " in the clear" : ""}`,
+  leadsTo: leadsToServer,
   credentials: "mask",
   carriesPath: ({ metadata_column }) => typeof metadata_column === "string",
-  perStep: { ...payloadPerStep("What the payload_column gets"), address: ["host", "port", "tls_mode"] },
+  perStep: { ...payloadPerStep("What the payload_column gets"), address: serverPlace },
   example: {
     name: "orders-table",
     type: "SQL_DATABASE",
@@ -258,7 +233,7 @@ export const sqlDatabase = connector({
     return {
       kind: "session",
       method: "INSERT",
-      shownUrl: `postgresql://${host.includes(":") ? `[${host}]` : host}:${port}/${encodeURIComponent(config.database)}`,
+      shownUrl: `postgresql://${inUrl(config)}/${encodeURIComponent(config.database)}`,
       atOnce: connections,
       connect: Effect.gen(function* () {
         const insert = yield* (yield* SqlServers).open(table)

@@ -1,5 +1,6 @@
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import { SessionFailure } from "./Failure.ts"
+import { refusalText } from "./ServerWords.ts"
 import type { SqlRefusal } from "./SqlServers.ts"
 
 /** The meaning of a PostgreSQL server's refusal for a delivery. */
@@ -61,26 +62,12 @@ const meanings: Readonly<Record<string, Meaning>> = {
 
 const unknown = passing("the server has refused the row")
 
-/** Characters of a server's message that are shown. */
-const longestWords = 300
-
-/** A server's message on one line, with the secret masked; an untrusted server may repeat what it received. */
-const shown = (said: string, secret: string): string => {
-  const hidden = secret === "" ? said : said.replaceAll(secret, "****")
-  return hidden
-    .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ")
-    .trim()
-    .slice(0, longestWords)
-    .toWellFormed()
-}
-
 /** Converts a refusal to the failure of an attempt. `secret`: masked in the message. */
 export const failureOf = ({ fatal, said, state }: SqlRefusal, secret: string): SessionFailure => {
   const { code, final, isTooMuch = false, what } = meanings[state] ?? meanings[state.slice(0, 2)] ?? unknown
-  const words = shown(said, secret)
   return new SessionFailure({
     code,
-    message: `${what} (${state})${words === "" ? "" : `: ${words}`}`,
+    message: refusalText(what, state, said, secret),
     final,
     broken: fatal || isTooMuch
   })

@@ -7,7 +7,7 @@ import type { Message } from "@tidegate/model/Message"
 import { factsOf } from "./Facts.ts"
 import { authsOf, secret } from "./rows/Auths.ts"
 import { rowOf } from "./rows/Rows.ts"
-import { lineConnector, makeLine, noSqlServers } from "./TestConnectors.ts"
+import { lineConnector, makeLine, noServers } from "./TestConnectors.ts"
 
 /**
  * What every type of destinations must keep to: each row of the table runs through it, and one that sends over a session. A new
@@ -233,7 +233,7 @@ describe("Database session", () => {
       )
       expect(answer.status).toBe(200)
       expect([line.opened, line.closed]).toEqual([1, 1])
-    }).pipe(Effect.provide(noSqlServers))
+    }).pipe(Effect.provide(noServers))
   )
 
   it.effect("Database session can be interrupted while it sends", () =>
@@ -249,6 +249,6 @@ describe("Database session", () => {
       yield* Fiber.interrupt(sending)
       expect(Exit.isFailure(yield* Fiber.await(sending))).toBe(true)
       expect(line.closed).toBe(1)
-    }).pipe(Effect.provide(noSqlServers))
+    }).pipe(Effect.provide(noServers))
   )
 })

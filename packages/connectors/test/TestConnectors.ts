@@ -2,10 +2,14 @@ import { Effect, Layer, Schema } from "effect"
 import { type Answer, connector, type Session } from "@tidegate/connectors/Connector"
 import type { SessionFailure } from "@tidegate/connectors/Failure"
 import { needed, pacing, text } from "@tidegate/connectors/Settings"
+import { Brokers } from "../src/Brokers.ts"
 import { SqlServers } from "../src/SqlServers.ts"
 
-/** What a session is opened with where nobody opens one to a database. */
-export const noSqlServers = Layer.succeed(SqlServers, { open: () => Effect.die("there is no database here") })
+/** What a session is opened with where nobody opens one to a server. */
+export const noServers = Layer.merge(
+  Layer.succeed(SqlServers, { open: () => Effect.die("there is no database here") }),
+  Layer.succeed(Brokers, { open: () => Effect.die("there is no broker here") })
+)
 
 /** A connection in memory, and what has become of it. */
 export interface Line {

@@ -8,7 +8,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
-import { noSqlServers } from "../../connectors/test/TestConnectors.ts"
+import { noServers } from "../../connectors/test/TestConnectors.ts"
 import type { Answer } from "../../egress/src/Exchange.ts"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { ActionHolds, Holds } from "../src/holds/ActionHolds.ts"
@@ -47,7 +47,7 @@ const Turn = () => Effect.callback<boolean>((resume) => void turns.push(() => re
 
 const world = Layer.mergeAll(
   network,
-  noSqlServers,
+  noServers,
   Layer.succeed(Sandbox, nothing),
   Layer.succeed(Sharding.Sharding, { makeClient: () => Effect.succeed(() => ({ Turn })) } as never)
 ).pipe(

@@ -3,7 +3,7 @@ import { Effect, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import type { SendCall } from "@tidegate/actions/Call"
 import { callOf } from "@tidegate/actions/Providers"
-import { SqlServers } from "@tidegate/connectors/SqlServers"
+import { noServers } from "../../connectors/test/TestConnectors.ts"
 import { Egress } from "@tidegate/egress/Egress"
 import { makeSendCall } from "../src/Workflow/effects/SendCall.ts"
 
@@ -58,7 +58,7 @@ const outside = (world: World) =>
         )
       }
     } as never),
-    Layer.succeed(SqlServers, {} as never)
+    noServers
   )
 
 const row = Result.getOrThrow(

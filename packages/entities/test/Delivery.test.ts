@@ -10,7 +10,7 @@ import { next } from "@tidegate/runtime/TestSignal"
 import type { Rule } from "@tidegate/model/Rule"
 import { Connections } from "@tidegate/storage/control/Connections"
 import { Journal } from "@tidegate/storage/Journal"
-import { noSqlServers } from "../../connectors/test/TestConnectors.ts"
+import { noServers } from "../../connectors/test/TestConnectors.ts"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { Cancellations } from "../src/Cancellations.ts"
 import { Batch } from "../src/dispatch/Batch.ts"
@@ -102,7 +102,7 @@ const worldUnder = (lease: Layer.Layer<Lease>) =>
         network,
         lease,
         DeliveryRuntime.layer({ deliveries: 1_000, windowBytes: 1e7 }),
-        noSqlServers,
+        noServers,
         Cancellations.layer,
         Journal.layer,
         runner

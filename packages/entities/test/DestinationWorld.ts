@@ -8,7 +8,7 @@ import type { Answer } from "../../egress/src/Exchange.ts"
 import type { Rule } from "@tidegate/model/Rule"
 import { Journal } from "@tidegate/storage/Journal"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
-import { noSqlServers } from "../../connectors/test/TestConnectors.ts"
+import { noServers } from "../../connectors/test/TestConnectors.ts"
 import { Cancellations } from "../src/Cancellations.ts"
 import { DeliveryRuntime } from "../src/Destination/sending/DeliveryRuntime.ts"
 import * as DestinationBehaviour from "../src/Destination/DestinationBehaviour.ts"
@@ -73,7 +73,7 @@ export const worldWith = (connectorOf: (type: string) => Connector | undefined) 
       Layer.mergeAll(
         network,
         Lease.layerAlways,
-        noSqlServers,
+        noServers,
         // One permit: whoever keeps it keeps everybody from it.
         DeliveryRuntime.layer({ deliveries: 1, windowBytes: 1e7, connectorOf }),
         Cancellations.layer,

@@ -4,6 +4,7 @@ import { Sharding } from "effect/cluster"
 import { callOf } from "@tidegate/actions/Providers"
 import type { SendCall } from "@tidegate/actions/Call"
 import { SenderDomains } from "@tidegate/connectors/SenderDomains"
+import { Brokers } from "@tidegate/connectors/Brokers"
 import { SqlServers } from "@tidegate/connectors/SqlServers"
 import { Egress } from "@tidegate/egress/Egress"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
@@ -28,6 +29,7 @@ const outside = Layer.mergeAll(
     }
   } as never),
   Layer.succeed(SqlServers, nothing),
+  Layer.succeed(Brokers, nothing),
   Layer.succeed(Sandbox, nothing),
   Layer.succeed(HotSql, nothing),
   Layer.succeed(JournalSql, nothing),

@@ -3,6 +3,7 @@ import type { Answer, Session } from "@tidegate/connectors/Connector"
 import type { SessionFailure } from "@tidegate/connectors/Failure"
 import { settingsOf } from "@tidegate/connectors/Connectors"
 import type { Config } from "@tidegate/connectors/Settings"
+import { Brokers } from "@tidegate/connectors/Brokers"
 import type { SqlServers } from "@tidegate/connectors/SqlServers"
 import { Egress } from "@tidegate/egress/Egress"
 import type { Message } from "@tidegate/model/Message"
@@ -44,7 +45,7 @@ export const sessionOf = (
   const settings = Result.getOrThrow(settingsOf(sqlDatabase, config))
   const sender = sqlDatabase.open(settings, { headers: {}, signing: null, settings: auth }, (origin) => origin)
   if (sender.kind !== "session") throw new Error("it is none")
-  return sender.connect
+  return sender.connect.pipe(Effect.provideService(Brokers, { open: () => Effect.die("there is no broker here") }))
 }
 
 /** How a send has ended: what was answered, or how it has failed. */

@@ -8,6 +8,7 @@ import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
+import { rabbitMq } from "./RabbitMq.ts"
 import { sqlDatabase } from "./SqlDatabase.ts"
 import type { ConformanceRow } from "./Row.ts"
 
@@ -27,7 +28,8 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   messagingMms,
   objectStoreR,
   objectStoreS,
-  sqlDatabase
+  sqlDatabase,
+  rabbitMq
 ]
 
 const byType: ReadonlyMap<string, ConformanceRow> = new Map(rows.map((row) => [row.type, row]))

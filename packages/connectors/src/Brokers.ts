@@ -1,0 +1,70 @@
+import { Context, Data, type Effect, type Scope } from "effect"
+import type { SessionFailure } from "./Failure.ts"
+
+/** How to reach a message broker and sign in. */
+export interface BrokerAddress {
+  readonly host: string
+  readonly port: number
+  /** Empty: no user name, or no sign-in at all. */
+  readonly username: string
+  readonly password: string
+  /** True: TLS, verified against the host; false: plain text. */
+  readonly tls: boolean
+  /** Seconds to connect and sign in. */
+  readonly connectTimeout: number
+}
+
+/** An exchange of a broker that speaks AMQP 0-9-1. */
+export interface AmqpExchange extends BrokerAddress {
+  readonly vhost: string
+  readonly exchange: string
+}
+
+export interface AmqpMessage {
+  /** At most 255 bytes each, as the names and values of `headers` that are not. */
+  readonly id: string
+  readonly routingKey: string
+  readonly contentType: string | null
+  readonly contentEncoding: string | null
+  readonly headers: Readonly<Record<string, string>>
+  /** Whether the broker keeps it over a restart, where its queue is kept. */
+  readonly persistent: boolean
+  /** Whether a message that no queue gets is a failure. */
+  readonly mandatory: boolean
+  readonly body: Uint8Array
+}
+
+/** The protocols: what is opened, and what is published over it. A new protocol is a line here. */
+export interface BrokerProtocols {
+  readonly amqp: { readonly place: AmqpExchange; readonly message: AmqpMessage }
+}
+
+export type BrokerProtocol = keyof BrokerProtocols
+
+/** A broker has understood and refused a message or the sign-in. */
+export class BrokerRefusal extends Data.TaggedError("BrokerRefusal")<{
+  /** The code of the protocol, such as `404` or `WRONGPASS`. */
+  readonly code: string
+  /** The broker's message: untrusted text. */
+  readonly said: string
+  /** Whether the refusal may be about another message that was under way over the same connection. */
+  readonly shared: boolean
+}> {}
+
+/**
+ * Publishes a message, and returns what the broker calls it once the broker has confirmed it. May be interrupted at any point.
+ * `mayStart` is called once there is a connection: if it returns false, nothing is sent.
+ */
+export type Publish<M> = (message: M, mayStart: () => boolean) => Effect.Effect<string, BrokerRefusal | SessionFailure>
+
+/** Connects to the message brokers of others. */
+export class Brokers extends Context.Service<
+  Brokers,
+  {
+    /** Connects when the first message is published, and again if the broker has hung up. Closes its connection with the scope. */
+    readonly open: <P extends BrokerProtocol>(
+      protocol: P,
+      place: BrokerProtocols[P]["place"]
+    ) => Effect.Effect<Publish<BrokerProtocols[P]["message"]>, never, Scope.Scope>
+  }
+>()("@tidegate/connectors/Brokers") {}

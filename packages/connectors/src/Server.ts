@@ -1,0 +1,60 @@
+import { Schema } from "effect"
+import { OneOf } from "@tidegate/model/AuthSettings"
+import { needed, setting, text } from "./Settings.ts"
+
+/** The settings of types that keep a connection to somebody's own server: a database or a message broker. */
+
+const address = /^(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9_])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$/
+const notAddress = "must be a host name or an IP address, without a port"
+const notPort = "must be a whole number from 1 to 65535"
+const notSeconds = "must be a whole number from 1 to 30"
+
+export const isAddress = (host: string): boolean => address.test(host)
+
+export const wholeNumber = (minimum: number, maximum: number, message: string) =>
+  Schema.Number.annotate({ message }).check(
+    Schema.isInt({ message }).abort(),
+    Schema.isBetween({ minimum, maximum }, { message })
+  )
+
+/** `port`: the default. `example`: a host name for the API document. */
+export const serverAddress = (port: number, example: string) => ({
+  host: needed(
+    text
+      .annotate({ description: "Host name or IP address of the server", examples: [example] })
+      .check(Schema.isPattern(address, { message: notAddress })),
+    "the host name or address of the server"
+  ),
+  port: setting(wholeNumber(1, 65_535, notPort), port, notPort)
+})
+
+export const serverConnection = {
+  tls_mode: setting(
+    OneOf(["verify-full", "disable"]).annotate({
+      description: "verify-full: encrypted, the server's certificate verified against host; disable: in the clear"
+    }),
+    "verify-full"
+  ),
+  connect_timeout: setting(
+    wholeNumber(1, 30, notSeconds).annotate({ description: "Seconds to connect and sign in" }),
+    10,
+    notSeconds
+  )
+}
+
+interface Address {
+  readonly host: string
+  readonly port: number
+  readonly tls_mode: string
+}
+
+/** Where the settings send the destination's credentials. */
+export const leadsToServer = ({ host, port, tls_mode }: Address): string =>
+  `${host}:${port}${tls_mode === "disable" ? " in the clear" : ""}`
+
+/** The settings that a workflow step cannot change, because credentials go there. */
+export const serverPlace = ["host", "port", "tls_mode"] as const
+
+/** Host and port in a URL. */
+export const inUrl = ({ host, port }: Pick<Address, "host" | "port">): string =>
+  `${host.includes(":") ? `[${host}]` : host}:${port}`

@@ -1,0 +1,50 @@
+import { Effect, Layer, Result, type Scope } from "effect"
+import type { Socket } from "node:net"
+import type { Connector, Session } from "@tidegate/connectors/Connector"
+import type { SessionFailure } from "@tidegate/connectors/Failure"
+import { settingsOf } from "@tidegate/connectors/Connectors"
+import type { Config } from "@tidegate/connectors/Settings"
+import type { Brokers } from "@tidegate/connectors/Brokers"
+import { SqlServers } from "@tidegate/connectors/SqlServers"
+import { Egress } from "@tidegate/egress/Egress"
+import { loopbackOnly } from "../../egress/src/Guard.ts"
+import { type Target, tcpTarget } from "../../egress/test/targets.ts"
+import * as BrokerServers from "../src/BrokerServers.ts"
+import { authority } from "./OwnPostgres.ts"
+
+/** The way to brokers on this machine: by `target.test`, and by `other.example`, whose certificate it has not. */
+export const brokers = (allow = loopbackOnly) =>
+  BrokerServers.layer().pipe(
+    Layer.provide(Egress.layer({ allow, ca: [authority], resolve: () => Promise.resolve(["127.0.0.1"]) }))
+  )
+
+export const auth = { username: "writer", password: "wr1ter-p4ssword" }
+
+/** A session of a destination of this type. */
+export const brokerSession = (
+  row: Connector,
+  config: Config,
+  as: Readonly<Record<string, string>> = auth
+): Effect.Effect<Session, SessionFailure, Scope.Scope | Brokers> => {
+  const settings = Result.getOrThrow(settingsOf(row, config))
+  const sender = row.open(settings, { headers: {}, signing: null, settings: as }, (origin) => origin)
+  if (sender.kind !== "session") throw new Error("it is none")
+  return sender.connect.pipe(Effect.provideService(SqlServers, { open: () => Effect.die("there is no database here") }))
+}
+
+/** A server until the scope closes. */
+export const listening = (connection: (socket: Socket) => void): Effect.Effect<Target, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.promise(() => tcpTarget(connection)),
+    (target) => Effect.promise(() => target[Symbol.asyncDispose]())
+  )
+
+/** Says the same for ever, as fast as it is read. */
+export const forEver = (socket: Socket, bytes: Buffer): void => {
+  const block = Buffer.concat(Array.from({ length: Math.max(1, Math.floor(65_536 / bytes.length)) }, () => bytes))
+  const go = (): void => {
+    while (socket.writable && socket.write(block));
+  }
+  socket.on("drain", go)
+  go()
+}

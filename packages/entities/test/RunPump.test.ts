@@ -58,7 +58,8 @@ const wokenAfter = (steps: number) => {
     Context.add(Scheduler.Scheduler, scheduler)
   )
   const fork = Effect.runForkWith(world)
-  const { work: pump } = Effect.runSync(runPump("wfl_a", 1, {} as ReturnType<typeof plansOf>, () => true))
+  const made = runPump("wfl_a", 1, {} as ReturnType<typeof plansOf>, () => true)
+  const { work: pump } = Effect.runSync(Effect.provideService(made, RunJournal, {} as never))
   const first = fork(pump)
   scheduler.run(steps)
   const before = looks

@@ -167,39 +167,53 @@ function* takenUp({ about, parts, run: stored, workflow }: Work, links: RunLinks
   return { run, isGone, facts, state, texts: yield* secretTextsOf(facts, state, links) }
 }
 
+/** What every run of a workflow is carried on with: read once, because a run is short. */
+const carrying = Effect.gen(function* () {
+  return {
+    journal: yield* RunJournal,
+    own: yield* OwnRuns,
+    answers: yield* Answering,
+    loops: yield* Loops,
+    carryOut: yield* carryingOut,
+    rooms: yield* Room,
+    telemetry: yield* runTelemetry,
+    links: yield* StepLinks
+  }
+})
+type Carrying = Effect.Success<typeof carrying>
+
 /**
- * Continues a run until it ends, waits, or is held. Every change is stored before a call that follows from it leaves the process,
+ * Makes a function that continues a run until it ends, waits, or is held. Every change is stored before a call that follows from it leaves the process,
  * and again when the call has a result: wherever a process dies, the next one can continue the run. If a commit fails, this ends
  * early and returns why: another process has the run, the poller will find it again, or the refused run was ended.
  */
-export const carryOn = (work: Work): Effect.Effect<Moved, never, RunJournal | Database> =>
-  Effect.suspend(() => {
-    const { run } = work
-    const stored = { parts: run.parts }
-    return Effect.catchDefect(goOn(work, stored), (defect) =>
-      Effect.andThen(
-        Effect.logError("a run of a workflow broke down", { run_id: run.id, place: placeOf(defect) }),
-        giveUp({ ...run, parts: stored.parts }, broken)
-      )
-    )
-  })
+export const carryOn = Effect.map(
+  carrying,
+  (using) =>
+    (work: Work): Effect.Effect<Moved, never, RunJournal | Database> =>
+      Effect.suspend(() => {
+        const { run } = work
+        const stored = { parts: run.parts }
+        return Effect.catchDefect(goOn(using, work, stored), (defect) =>
+          Effect.andThen(
+            Effect.logError("a run of a workflow broke down", { run_id: run.id, place: placeOf(defect) }),
+            giveUp({ ...run, parts: stored.parts }, broken)
+          )
+        )
+      })
+)
 
 /** `stored.parts`: the number of stored journal entries; updated here. */
 const goOn = Effect.fnUntraced(function* (
+  { answers, carryOut, journal, links, loops, own, rooms, telemetry }: Carrying,
   work: Work,
   stored: { parts: number }
 ): Effect.fn.Return<Moved, never, RunJournal | Database> {
   const { slots, workflow } = work
   const signals = work.signals ?? (yield* Queue.unbounded<Signal>())
-  const journal = yield* RunJournal
-  const own = yield* OwnRuns
-  const answers = yield* Answering
-  const loops = yield* Loops
-  const carryOut = yield* carryingOut
-  const room = (yield* Room).of(work.run.team_id)
-  const telemetry = yield* runTelemetry
+  const room = rooms.of(work.run.team_id)
   const place = { team_id: work.run.team_id, workflow_id: work.about.id, run_id: work.run.id }
-  const begun = yield* inSlices(takenUp(work, (yield* StepLinks).of(workflow, place)))
+  const begun = yield* inSlices(takenUp(work, links.of(workflow, place)))
   const { facts, isGone, run, texts } = begun
   const tell = telemetry.of(work.about.id, isGone ? { ...run, headers: "{}" } : run, workflow)
   let { state } = begun

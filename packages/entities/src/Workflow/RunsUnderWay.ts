@@ -40,6 +40,7 @@ interface Callbacks {
 export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended, waits }: Callbacks) {
   const rooms = yield* Room
   const own = yield* OwnRuns
+  const carry = yield* carryOn
   const hand = yield* Hand
   const slots = Semaphore.makeUnsafe(yield* CallsAtOnce)
   const signals = new Map<string, Queue.Queue<Signal>>()
@@ -135,7 +136,7 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
           room.hold(by)
         }
       }
-      const going = hand.within({ kind: "run", id: run.id }, manner, carryOn(work)).pipe(
+      const going = hand.within({ kind: "run", id: run.id }, manner, carry(work)).pipe(
         Effect.map((moved) => noteEnd(run, moved)),
         Effect.ensuring(
           Effect.sync(() => {

@@ -13,7 +13,8 @@
  *   --seed <text>    the orders that an earlier run has drawn: it prints its seed
  *   --out <folder>   where --rounds keeps them (results/faults-<time> in the folder of the tests)
  *   --slack <n>      how many times longer than promised things may take, where other programs share the machine (1)
- *   --workflows      instead of the rounds: runs of workflows whose processes are killed (four minutes)
+ *   --workflows      instead of the rounds: runs of workflows whose processes are killed (five minutes); with --only seven or --only joined:
+ *                    runs of that graph (three minutes)
  *   --failover       instead of the rounds: a standby of the database is promoted, with and without synchronous replication (a minute)
  *   --list           the names of the rounds
  *

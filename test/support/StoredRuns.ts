@@ -35,7 +35,8 @@ interface Part {
 
 interface Progress {
   readonly run: { readonly finishedAt: number | null }
-  readonly steps: Readonly<Record<string, StoredStep>>
+  /** A status that is left out is `pending`: a callback that came before its step waits changes that step. */
+  readonly steps: Readonly<Record<string, Omit<StoredStep, "status"> & { readonly status?: StoredStep["status"] }>>
 }
 
 const isOver = ({ status }: StoredStep): boolean => status !== "pending" && status !== "running"
@@ -70,8 +71,9 @@ const fold = (run: Row, parts: ReadonlyArray<Part>): StoredRun => {
     const given = new Map(lines.map((line) => JSON.parse(line) as readonly [string, { readonly output?: unknown }]))
     const progress = JSON.parse(text) as Progress
     if (progress.run.finishedAt !== null) ends++
-    for (const [key, step] of Object.entries(progress.steps)) {
+    for (const [key, changed] of Object.entries(progress.steps)) {
       const index = Number(key)
+      const step: StoredStep = { ...changed, status: changed.status ?? "pending" }
       if (ended.has(index))
         faults.push(`step ${index} had ended by part ${ended.get(index)!.part} and is in part ${part}`)
       steps.set(index, { ...step, output: given.get(key)?.output ?? steps.get(index)?.output ?? null })

@@ -140,8 +140,10 @@ const LoadedList = <Model extends { readonly id: string }>({
         virtual.scrollToIndex(next)
       }
       const row = rowAt(selected)
-      if (event.key === "Enter" && row !== undefined && document.activeElement === document.body) {
-        open(to(row))
+      if (event.key === "Enter" && row !== undefined) {
+        // A link or a button that has the focus does what it is for; the list itself can have it, too.
+        const { activeElement, body } = document
+        if (activeElement === body || activeElement === frame.current) open(to(row))
       }
     }
     document.addEventListener("keydown", onKey)

@@ -3,25 +3,60 @@ import type { Page } from "./Pages.ts"
 /** No index of the gateway has bodies: for a text, this many of the newest rows are read, page by page. */
 export const mostRead = 1_000
 
-/** Those of the newest rows whose content has a text, in capitals or not. They are one page. */
-export const withText = async <Model extends { readonly data?: unknown }>(
+type Values = Readonly<Record<string, string | ReadonlyArray<string>>>
+
+/** What the API shows of a request's content. */
+export interface Content {
+  readonly headers: Values
+  readonly path: string
+  readonly query: string
+  readonly body: unknown
+}
+
+/** The texts in a JSON value, without the escapes of JSON. */
+function* textsIn(value: unknown): Generator<string> {
+  if (typeof value === "string") yield value
+  else if (typeof value === "object" && value !== null) {
+    for (const [name, member] of Object.entries(value)) {
+      if (!Array.isArray(value)) yield name
+      yield* textsIn(member)
+    }
+  }
+}
+
+/** JSON that was laid out by its sender as the page has it: without spaces around its signs. */
+const compact = (text: string): string => text.replaceAll(/\s*([[\]{},:])\s*/g, "$1")
+
+/** Whether a text is in a header, the path, the query or the body, in capitals or not. The names that the API gives these do not count. */
+export const hasText = ({ body, headers, path, query }: Content, text: string): boolean => {
+  const wanted = text.toLowerCase()
+  const isIn = (part: string): boolean => part.toLowerCase().includes(wanted)
+  if (isIn(path) || isIn(query)) return true
+  for (const [name, value] of Object.entries(headers)) {
+    if ([value].flat().some((one) => isIn(`${name}: ${one}`))) return true
+  }
+  for (const part of textsIn(body)) if (isIn(part)) return true
+  // Numbers, and what goes over several members.
+  return (
+    typeof body !== "string" &&
+    compact(JSON.stringify(body ?? ""))
+      .toLowerCase()
+      .includes(compact(wanted))
+  )
+}
+
+/** Those of the newest rows whose content has a text. They are one page. */
+export const withText = async <Model extends { readonly data?: Content | null }>(
   text: string,
   read: (cursor: string | null) => Promise<Page<Model>>
 ): Promise<Page<Model>> => {
-  const wanted = text.toLowerCase()
   const models: Array<Model> = []
   let cursor: string | null = null
   let seen = 0
   do {
     const page: Page<Model> = await read(cursor)
     seen += page.models.length
-    models.push(
-      ...page.models.filter(({ data }) =>
-        JSON.stringify(data ?? "")
-          .toLowerCase()
-          .includes(wanted)
-      )
-    )
+    models.push(...page.models.filter(({ data }) => data != null && hasText(data, text)))
     cursor = page.has_more ? page.next_cursor : null
   } while (cursor !== null && seen < mostRead)
   return { models, next_cursor: null, has_more: false }

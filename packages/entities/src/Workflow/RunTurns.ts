@@ -1,4 +1,4 @@
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Exit } from "effect"
 import type { SqlError } from "effect/sql"
 import { Pacer } from "@tidegate/coordination/limits/Pacer"
 import type { WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
@@ -97,34 +97,43 @@ export const makeRunTurns = (
       return { count: wanted, nextAt: now }
     }
 
-  const give = Effect.fnUntraced(function* (asking: ReadonlyArray<DueRun>) {
-    const now = yield* Clock.currentTimeMillis
-    const placeOf = yield* placesOf(asking, settings ?? { concurrency: null, priority: null })
-    // Cleared before the transaction reads: what is noted while it reads must not be forgotten after it.
+  /** What is noted now, which is cleared: what is noted while the transaction reads must not be forgotten after it. */
+  const noted = Effect.sync(() => {
     const gone = [...left]
     const all = isDueAll
     left.clear()
     isDue = false
     isDueAll = false
-    const given = yield* giveTurns({
-      workflowId,
-      asking: asking.map(({ created_at, id, team_id }) => ({ id, team_id, created_at, ...placeOf(id) })),
-      left: gone,
-      all,
-      now,
-      starts: startsAt(now)
-    }).pipe(
-      Effect.onError(() =>
+    return { gone, all }
+  })
+
+  const give = Effect.fnUntraced(function* (asking: ReadonlyArray<DueRun>) {
+    const now = yield* Clock.currentTimeMillis
+    const placeOf = yield* placesOf(asking, settings ?? { concurrency: null, priority: null })
+    // An interruption at any point notes it again: a forgotten turn would be taken for as long as this actor lives.
+    return yield* Effect.acquireUseRelease(
+      noted,
+      ({ all, gone }) =>
+        giveTurns({
+          workflowId,
+          asking: asking.map(({ created_at, id, team_id }) => ({ id, team_id, created_at, ...placeOf(id) })),
+          left: gone,
+          all,
+          now,
+          starts: startsAt(now)
+        }),
+      ({ all, gone }, exit) =>
         Effect.sync(() => {
+          if (Exit.isSuccess(exit)) {
+            isDue ||= exit.value?.more ?? false
+            if (exit.value !== null && exit.value.lookAt !== null) waits(exit.value.lookAt)
+            return
+          }
           for (const id of gone) left.add(id)
           isDue = true
           isDueAll ||= all
         })
-      )
     )
-    isDue ||= given?.more ?? false
-    if (given !== null && given.lookAt !== null) waits(given.lookAt)
-    return given
   })
 
   return {

@@ -106,7 +106,10 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
         const fiber = fibers.get(id)
         return fiber === undefined ? Effect.void : Effect.sync(() => fiber.interruptUnsafe())
       }),
-    /** Continues a run in a fiber of its own, as a child of the calling one. */
+    /**
+     * Continues a run in a fiber of its own, as a child of the calling one. An interruption finds the run noted with a fiber that
+     * removes the note, or not noted: a run that stays noted is not read again for as long as this actor lives.
+     */
     begin: Effect.fnUntraced(function* (run: DueRun, { manner, parts, plan, resources }: Begun) {
       if (run.parts <= (aborted.get(run.id) ?? -1)) {
         yield* hand.done({ kind: "run", id: run.id })
@@ -138,6 +141,7 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
       }
       const going = hand.within({ kind: "run", id: run.id }, manner, carry(work)).pipe(
         Effect.map((moved) => noteEnd(run, moved)),
+        Effect.interruptible,
         Effect.ensuring(
           Effect.sync(() => {
             signals.delete(run.id)
@@ -150,9 +154,9 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
           })
         )
       )
-      const fiber = yield* Effect.forkChild(going)
+      const fiber = yield* Effect.forkChild(going, { uninterruptible: true })
       // It may have ended at once.
       if (signals.get(run.id) === queue) fibers.set(run.id, fiber)
-    })
+    }, Effect.uninterruptible)
   }
 })

@@ -118,11 +118,13 @@ const give = Effect.fnUntraced(function* ({
     where id = ${workflowId} and deleted_at is null and status in ('active', 'paused')`
   if (settings === undefined || !isLimited(settings)) return null
   const limit = settings.concurrency?.limit ?? null
-  const freed = yield* sql<{ key: string }>`
+  /** Takes back the turns of runs that have ended: of all, or of these. */
+  const takeBack = (of: ReadonlyArray<string> | "all") => sql<{ key: string }>`
     delete from workflow_turns t where t.workflow_id = ${workflowId}
-      and ${all ? sql`true` : sql`t.run_id = any(${Columns.text(left)})`}
+      and ${of === "all" ? sql`true` : sql`t.run_id = any(${Columns.text(of)})`}
       and not exists (select from workflow_queue q where q.run_id = t.run_id)
     returning t.key`
+  const freed = yield* takeBack(all ? "all" : left)
   const asks = asking.map(({ id }) => id)
   const added =
     asking.length === 0
@@ -136,9 +138,12 @@ const give = Effect.fnUntraced(function* ({
             as r (run_id, team_id, key, priority, created_at)
           where exists (select from workflow_queue q where q.run_id = r.run_id)
           on conflict (run_id) do nothing returning run_id`
-  // A run that waited already has come to look after the others. By a rate limit any key may be next.
-  const looksAtAll =
-    all || added.length < asks.length || (settings.rate_limit !== null && settings.concurrency?.key != null)
+  // A run that waited already has come to look after the others, and after ends that nobody has noted: a run may be interrupted
+  // while its last commit is under way.
+  const looksAfter = added.length < asks.length
+  if (looksAfter && !all) yield* takeBack("all")
+  // By a rate limit any key may be next.
+  const looksAtAll = all || looksAfter || (settings.rate_limit !== null && settings.concurrency?.key != null)
   const keys = settings.concurrency?.key == null ? [""] : [...freed, ...asking].map(({ key }) => key)
   const next = yield* candidates(sql, workflowId, limit, looksAtAll ? "all" : [...new Set(keys)])
   const { count, nextAt } = starts(next.length)

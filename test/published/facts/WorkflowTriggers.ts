@@ -66,7 +66,7 @@ export const workflowTriggers: Section = {
     ),
     row(
       "a death of the process loses no run that waits",
-      turns("Random deaths of the process lose no run, begin none twice, and never exceed the limit")
+      turns("Deaths at random operations lose no run, begin none twice, and never exceed the limit")
     ),
     row(
       "of runs that come soon after each other the last one is carried out",

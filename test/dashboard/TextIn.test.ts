@@ -32,6 +32,16 @@ describe("Text search of the dashboard", () => {
     }
   )
 
+  it("Spaces without end, and values that are nested deeply, are searched", () => {
+    // With a search that reads a run of spaces from each of them, this would take hours.
+    const spaces = " ".repeat(2_000_000)
+    expect(hasText({ ...content, body: { note: spaces } }, "1300")).toBe(false)
+    expect(hasText({ ...content, body: { note: spaces, order: "1300" } }, `"${spaces}", "order"`)).toBe(true)
+    let deep: unknown = "1300"
+    for (let depth = 0; depth < 100_000; depth++) deep = [deep]
+    expect(hasText({ ...content, body: deep }, "1300")).toBe(true)
+  })
+
   it("A body that is a text is found by its text as it was sent, and not by JSON of it", () => {
     const text: Content = { ...content, body: '{"order":"7"} {\nsecond' }
     expect(hasText(text, '{"order":"7"} {')).toBe(true)

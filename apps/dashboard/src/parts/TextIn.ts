@@ -13,19 +13,31 @@ export interface Content {
   readonly body: unknown
 }
 
-/** The texts in a JSON value, without the escapes of JSON. */
+/** The texts in a JSON value, without the escapes of JSON. A stack of its own, because a stranger may nest deeply. */
 function* textsIn(value: unknown): Generator<string> {
-  if (typeof value === "string") yield value
-  else if (typeof value === "object" && value !== null) {
-    for (const [name, member] of Object.entries(value)) {
-      if (!Array.isArray(value)) yield name
-      yield* textsIn(member)
+  const open: Array<unknown> = [value]
+  while (open.length > 0) {
+    const one = open.pop()
+    if (typeof one === "string") yield one
+    else if (typeof one === "object" && one !== null) {
+      for (const [name, member] of Object.entries(one)) {
+        if (!Array.isArray(one)) yield name
+        open.push(member)
+      }
     }
   }
 }
 
-/** JSON that was laid out by its sender as the page has it: without spaces around its signs. */
-const compact = (text: string): string => text.replaceAll(/\s*([[\]{},:])\s*/g, "$1")
+const isSign = (letter: string | undefined): boolean => letter !== undefined && "[]{},:".includes(letter)
+
+/**
+ * JSON that was laid out by its sender as the page has it: without spaces around its signs. Each space is read once: a pattern of
+ * spaces and a sign would read a long run of spaces again from each of them.
+ */
+const compact = (text: string): string =>
+  text.replaceAll(/\s+/g, (spaces, at: number) =>
+    isSign(text[at - 1]) || isSign(text[at + spaces.length]) ? "" : spaces
+  )
 
 /** Whether a text is in a header, the path, the query or the body, in capitals or not. The names that the API gives these do not count. */
 export const hasText = ({ body, headers, path, query }: Content, text: string): boolean => {

@@ -211,11 +211,14 @@ layer(world, { excludeTestServices: true })("Decision of a step that waits", (it
       yield* wake(workflow.id)
       const [first] = yield* writtenOf(run)
       expect(first!.previews).toContain("http://localhost/callbacks/")
-      const links = (yield* StepLinks).of({ steps: workflow.steps } as never, {
-        team_id: team,
-        workflow_id: workflow.id,
-        run_id: run
-      })
+      const links = (yield* StepLinks).of(
+        { urls: new Map([["wait", ["callback_url"]]]) },
+        {
+          team_id: team,
+          workflow_id: workflow.id,
+          run_id: run
+        }
+      )
       const [token] = links!.tokens
       expect((yield* StepLinks).read(token!)).toEqual({
         team_id: team,

@@ -12,9 +12,9 @@ import { IngressTelemetry } from "../src/IngressTelemetry.ts"
 import { listening } from "./listening.ts"
 
 const links = makeStepLinks(["a key"], ingressAt("http://localhost"))
-const steps = [{ id: "wait", kind: "wait", config: { for: "callback" } }]
+const waiting = { urls: new Map([["wait", ["callback_url"] as const]]) }
 const run = { team_id: "team_1", workflow_id: "wfl_1", run_id: "wfr_1" }
-const [token] = links.of({ steps } as never, run)!.tokens
+const [token] = links.of(waiting, run)!.tokens
 
 /** An ingress whose steps answer with `outcomes`, in turn; then they take what comes. */
 const open = Effect.fnUntraced(function* (outcomes: Array<GatewayError> = []) {
@@ -75,7 +75,7 @@ describe("Callbacks for steps of runs", () => {
   it.effect("Unknown tokens, other methods and bodies above the limit reach no workflow", () =>
     Effect.gen(function* () {
       const { ask, received } = yield* open()
-      const other = makeStepLinks(["another key"], ingressAt("http://localhost")).of({ steps } as never, run)!
+      const other = makeStepLinks(["another key"], ingressAt("http://localhost")).of(waiting, run)!
       for (const wrong of ["", "x", `${token}x`, token!.slice(0, -1), other.tokens[0]!]) {
         expect([wrong, yield* ask(`${callbackPath}${wrong}`)]).toEqual([wrong, 404])
       }

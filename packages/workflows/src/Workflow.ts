@@ -8,7 +8,7 @@ import { undoneBy, waysOf } from "./Compensation.ts"
 import type { Edge, Step } from "./Definition.ts"
 import { readGraph } from "./Graph.ts"
 import { type Issue, Issues } from "./Issue.ts"
-import { urlsByStep } from "./kinds/WaitStep.ts"
+import { type UrlOfWait, urlsByStep } from "./kinds/WaitStep.ts"
 import { limits } from "./Limits.ts"
 import { isWithinSize } from "./Size.ts"
 import { type CompiledStep, compileStep } from "./StepCompiler.ts"
@@ -68,6 +68,8 @@ export interface Workflow {
   readonly planEdges: ReadonlyArray<PlannedEdge>
   /** The steps of the run itself: the plan without the compensations. */
   readonly own: ReadonlyArray<PlannedStep>
+  /** The names of the URLs of steps that wait for somebody outside, by the ids of the steps. */
+  readonly urls: ReadonlyMap<string, ReadonlyArray<UrlOfWait>>
   /** Positions of the compensations. */
   readonly undoing: ReadonlyArray<number>
   /** Warnings about a new definition: parts that cannot work as intended. */
@@ -116,7 +118,7 @@ export function* compiling(
   const patterns = catalog.isStored === true ? PatternBounds.stored() : PatternBounds.ofWorkflow()
   const compiled: Array<{ readonly parts: CompiledStep; readonly incoming: ReadonlyArray<number> }> = []
   const outputs = new Map<string, CompiledStep["output"]>()
-  const urls = graph.isWhole ? urlsByStep(graph.steps) : null
+  const urls = urlsByStep(graph.steps)
   const placeOf = (step_id: string, edge_id: string | null): string =>
     edge_id === null
       ? `steps[${graph.steps.findIndex(({ id }) => id === step_id)}]`
@@ -136,7 +138,7 @@ export function* compiling(
         patterns,
         placeOf,
         outputs,
-        urls,
+        urls: graph.isWhole ? urls : null,
         stepIds: graph.ids,
         isUpstream: (id) => !graph.isWhole || readable.has(id),
         hasErrorEdge:
@@ -172,7 +174,7 @@ export function* compiling(
   const undoing = plan.flatMap(({ index, undoes }) => (undoes === null ? [] : [index]))
   const own = plan.filter(({ undoes }) => undoes === null)
   const { warnings } = issues
-  return Result.succeed({ steps: written, edges: graph.edges, plan, planEdges, own, undoing, warnings })
+  return Result.succeed({ steps: written, edges: graph.edges, plan, planEdges, own, urls, undoing, warnings })
 }
 
 /** The steps that lead to each step. */

@@ -2,7 +2,7 @@ import { hkdfSync, type KeyObject, randomBytes } from "node:crypto"
 import { Context } from "effect"
 import { callbackPath, decisionPath, ingressAt, ingressOrigin, type Ingress } from "@tidegate/model/Ingress"
 import { readStepToken, type StepPlace, stepToken, type StepTokenKeys } from "@tidegate/outbound-auth/StepToken"
-import { type UrlOfWait, urlsByStep } from "@tidegate/workflows/kinds/WaitStep"
+import type { UrlOfWait } from "@tidegate/workflows/kinds/WaitStep"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
 /** The URLs of the steps of a run that wait for somebody outside, by the ids of the steps. Each URL is a credential. */
@@ -14,7 +14,7 @@ export interface RunLinks {
 
 export interface StepLinks {
   /** Null: no step of the workflow waits for somebody outside. */
-  readonly of: (workflow: Workflow, run: Omit<StepPlace, "step_id">) => RunLinks | null
+  readonly of: (workflow: Pick<Workflow, "urls">, run: Omit<StepPlace, "step_id">) => RunLinks | null
   /** The step that a token in a URL is for; null: it is no token of this gateway. */
   readonly read: (token: string) => StepPlace | null
 }
@@ -30,10 +30,10 @@ const addressOf: { readonly [name in UrlOfWait]: (ingress: Ingress["Service"]) =
 }
 
 export const makeStepLinks = (keys: StepTokenKeys, ingress: Ingress["Service"]): StepLinks => ({
-  of: ({ steps }, run) => {
+  of: ({ urls }, run) => {
     const waits: Array<readonly [step: string, urls: RunLinks["waits"][string]]> = []
     const tokens: Array<string> = []
-    for (const [step_id, names] of urlsByStep(steps)) {
+    for (const [step_id, names] of urls) {
       const token = stepToken(keys, { ...run, step_id })
       tokens.push(token)
       waits.push([step_id, Object.fromEntries(names.map((name) => [name, addressOf[name](ingress) + token]))])

@@ -1,3 +1,4 @@
+import { FrameCutter, type FrameHead } from "./FrameCutter.ts"
 import { ServerFault } from "./ServerFrames.ts"
 
 /**
@@ -43,58 +44,32 @@ export interface Frame {
   readonly payload: Buffer
 }
 
-/** Cuts the broker's bytes into frames. Bodies of returned messages are dropped as they arrive. Holds at most one frame. */
+const kinds: ReadonlySet<number> = new Set(Object.values(frameKinds))
+
+/** The broker's frames. Bodies of returned messages are dropped as they arrive. */
 export class FrameReader {
   /** The longest frame; the protocol's minimum until both sides have agreed. */
   longest: number = shortestMax
   readonly #pass: (frame: Frame) => void
-  #held: Buffer | null = Buffer.allocUnsafe(frameHead)
-  #have = 0
-  #size = frameHead
-  #kind = 0
+  readonly #cutter = new FrameCutter(frameHead, (head) => this.#begin(head))
 
   constructor(pass: (frame: Frame) => void) {
     this.#pass = pass
   }
 
   read(chunk: Buffer): void {
-    let at = 0
-    while (at < chunk.length) {
-      const part = Math.min(chunk.length - at, this.#size - this.#have)
-      if (this.#held !== null) chunk.copy(this.#held, this.#have, at, at + part)
-      this.#have += part
-      at += part
-      if (this.#have < this.#size) return
-      if (this.#size === frameHead) this.#begin()
-      else this.#finish()
-    }
+    this.#cutter.read(chunk, (frame) => {
+      if (frame.at(-1) !== frameEnd) throw new ServerFault("PROTOCOL_ERROR", "the broker sends a frame without an end")
+      this.#pass({ kind: frame[0]!, payload: frame.subarray(frameHead, -1) })
+    })
   }
 
-  #begin(): void {
-    const head = this.#held!
-    this.#kind = head[0]!
-    if (!Object.values(frameKinds).some((kind) => kind === this.#kind)) {
-      throw new ServerFault("PROTOCOL_ERROR", "the server does not speak AMQP 0-9-1")
-    }
+  #begin(head: Buffer): FrameHead {
+    const kind = head[0]!
+    if (!kinds.has(kind)) throw new ServerFault("PROTOCOL_ERROR", "the server does not speak AMQP 0-9-1")
     const size = frameHead + head.readUInt32BE(3) + 1
     if (size > this.longest) throw new ServerFault("RESPONSE_TOO_LARGE", "the broker sends a frame that is too long")
-    this.#size = size
-    if (this.#kind === frameKinds.body) {
-      this.#held = null
-      return
-    }
-    this.#held = Buffer.allocUnsafe(size)
-    head.copy(this.#held, 0, 0, frameHead)
-  }
-
-  #finish(): void {
-    const frame = this.#held
-    this.#held = Buffer.allocUnsafe(frameHead)
-    this.#have = 0
-    this.#size = frameHead
-    if (frame === null) return
-    if (frame.at(-1) !== frameEnd) throw new ServerFault("PROTOCOL_ERROR", "the broker sends a frame without an end")
-    this.#pass({ kind: this.#kind, payload: frame.subarray(frameHead, -1) })
+    return { size, isDropped: kind === frameKinds.body }
   }
 }
 

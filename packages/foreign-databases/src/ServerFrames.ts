@@ -1,4 +1,5 @@
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
+import { FrameCutter, type FrameHead } from "./FrameCutter.ts"
 
 /** A server has exceeded the limits of an untrusted peer, or has ended the session. The message contains no secret. */
 export class ServerFault extends Error {
@@ -57,7 +58,7 @@ const header = 5
 
 /**
  * The messages of a PostgreSQL server, limited in number and bytes before they are stored or parsed. A message that never answers an
- * insert ends the session: rows, copies, unknown types. At most one message is held in memory.
+ * insert ends the session: rows, copies, unknown types. At most one message is held in memory (`FrameCutter`).
  *
  * `mayReveal`: whether the server has proved its identity by its certificate. Only then it may get the password, or a digest with which the
  * password can be guessed. Otherwise only SCRAM is answered, and the sign-in counts only if the server has proved by SCRAM that it knows the
@@ -66,11 +67,7 @@ const header = 5
  */
 export class ServerFrames {
   readonly #mayReveal: boolean
-  /** The incomplete message, including its header; null if it is being dropped. */
-  #held: Buffer | null = Buffer.allocUnsafe(header)
-  /** Bytes of it that have arrived, and its total size as far as known. */
-  #have = 0
-  #size = header
+  readonly #cutter = new FrameCutter(header, (head) => this.#begin(head))
   #bytes = 0
   #frames = 0
   /** Authentication methods that the server has requested. */
@@ -89,28 +86,14 @@ export class ServerFrames {
 
   /** Passes on the messages that are complete. Throws if a message must end the session. */
   read(chunk: Buffer, pass: (message: Buffer) => void): void {
-    let at = 0
-    while (at < chunk.length) {
-      const part = Math.min(chunk.length - at, this.#size - this.#have)
-      if (this.#held !== null) chunk.copy(this.#held, this.#have, at, at + part)
-      this.#have += part
-      at += part
-      if (this.#have < this.#size) return
-      if (this.#size === header) this.#begin()
-      if (this.#have < this.#size) continue
-      const message = this.#held
-      this.#held = Buffer.allocUnsafe(header)
-      this.#have = 0
-      this.#size = header
-      if (message === null) continue
+    this.#cutter.read(chunk, (message) => {
       this.#judge(message)
       pass(message)
-    }
+    })
   }
 
   /** A header is complete. */
-  #begin(): void {
-    const head = this.#held!
+  #begin(head: Buffer): FrameHead {
     const type = head[0]!
     const size = head.readUInt32BE(1) + 1
     if (size < header) throw new ServerFault("PROTOCOL_ERROR", "the server sends a message without a length")
@@ -122,15 +105,12 @@ export class ServerFrames {
     if (this.#frames > maxFrames || this.#bytes > maxBytes) {
       throw new ServerFault("RESPONSE_TOO_LARGE", "the server says more than an insert is answered by")
     }
-    this.#size = size
-    if (dropped.has(type)) {
-      this.#held = null
-      return
-    }
+    const isDropped = dropped.has(type)
     const longest = type === error ? longestError : longestOther
-    if (size > longest) throw new ServerFault("RESPONSE_TOO_LARGE", "the server sends a message that is too long")
-    this.#held = Buffer.allocUnsafe(size)
-    head.copy(this.#held, 0, 0, header)
+    if (!isDropped && size > longest) {
+      throw new ServerFault("RESPONSE_TOO_LARGE", "the server sends a message that is too long")
+    }
+    return { size, isDropped }
   }
 
   #judge(message: Buffer): void {

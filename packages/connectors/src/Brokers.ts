@@ -1,21 +1,9 @@
 import { Context, Data, type Effect, type Scope } from "effect"
 import type { SessionFailure } from "./Failure.ts"
-
-/** How to reach a message broker and sign in. */
-export interface BrokerAddress {
-  readonly host: string
-  readonly port: number
-  /** Empty: no user name, or no sign-in at all. */
-  readonly username: string
-  readonly password: string
-  /** True: TLS, verified against the host; false: plain text. */
-  readonly tls: boolean
-  /** Seconds to connect and sign in. */
-  readonly connectTimeout: number
-}
+import type { ServerSignIn } from "./Server.ts"
 
 /** An exchange of a broker that speaks AMQP 0-9-1. */
-export interface AmqpExchange extends BrokerAddress {
+export interface AmqpExchange extends ServerSignIn {
   readonly vhost: string
   readonly exchange: string
 }

@@ -5,7 +5,7 @@ import { type AmqpMessage, type BrokerRefusal, Brokers } from "./Brokers.ts"
 import { type Answer, type AttemptFacts, connector, payloadPerStep, type Session } from "./Connector.ts"
 import { SessionFailure } from "./Failure.ts"
 import { type DeliveryTemplate, filling, template, TemplateText, Unrenderable } from "./Rendering.ts"
-import { inUrl, leadsToServer, serverAddress, serverConnection, serverPlace } from "./Server.ts"
+import { inUrl, leadsToServer, serverAddress, serverConnection, serverPlace, serverSignIn } from "./Server.ts"
 import { refusalText } from "./ServerWords.ts"
 import { concurrency, pacing, setting, text } from "./Settings.ts"
 
@@ -150,8 +150,7 @@ export const rabbitMq = connector({
     }
   },
   open: (config, { settings }) => {
-    const { username, password } = settings
-    const secret = typeof password === "string" ? password : ""
+    const signIn = serverSignIn(config, settings)
     const key = template(config.routing_key)
     return {
       kind: "session",
@@ -161,12 +160,7 @@ export const rabbitMq = connector({
       connect: Effect.gen(function* () {
         const brokers = yield* Brokers
         const publish = yield* brokers.open("amqp", {
-          host: config.host,
-          port: config.port,
-          username: typeof username === "string" ? username : "",
-          password: secret,
-          tls: config.tls_mode === "verify-full",
-          connectTimeout: config.connect_timeout,
+          ...signIn,
           vhost: config.vhost,
           exchange: config.exchange
         })
@@ -175,7 +169,9 @@ export const rabbitMq = connector({
           if (made instanceof SessionFailure) return Effect.fail(made)
           return publish(made, mayStart).pipe(
             Effect.as(confirmed),
-            Effect.mapError((failure) => (failure._tag === "BrokerRefusal" ? failureOf(failure, secret) : failure))
+            Effect.mapError((failure) =>
+              failure._tag === "BrokerRefusal" ? failureOf(failure, signIn.password) : failure
+            )
           )
         }
         return { send }

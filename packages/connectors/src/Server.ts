@@ -48,6 +48,33 @@ interface Address {
   readonly tls_mode: string
 }
 
+/** How to reach a server and sign in. */
+export interface ServerSignIn {
+  readonly host: string
+  readonly port: number
+  /** Empty: no user name, or no sign-in at all. */
+  readonly username: string
+  readonly password: string
+  /** True: TLS, verified against the host; false: plain text. */
+  readonly tls: boolean
+  /** Seconds to connect and sign in. */
+  readonly connectTimeout: number
+}
+
+const textOf = (setting: unknown): string => (typeof setting === "string" ? setting : "")
+
+export const serverSignIn = (
+  { connect_timeout, host, port, tls_mode }: Address & { readonly connect_timeout: number },
+  { password, username }: { readonly [setting: string]: unknown }
+): ServerSignIn => ({
+  host,
+  port,
+  username: textOf(username),
+  password: textOf(password),
+  tls: tls_mode === "verify-full",
+  connectTimeout: connect_timeout
+})
+
 /** Where the settings send the destination's credentials. */
 export const leadsToServer = ({ host, port, tls_mode }: Address): string =>
   `${host}:${port}${tls_mode === "disable" ? " in the clear" : ""}`

@@ -9,7 +9,15 @@ import type { Message } from "@tidegate/model/Message"
 import { OneOf } from "@tidegate/model/AuthSettings"
 import { type Answer, type AttemptFacts, connector, payloadPerStep, type Session } from "./Connector.ts"
 import { SessionFailure } from "./Failure.ts"
-import { inUrl, isAddress, leadsToServer, serverAddress, serverConnection, serverPlace } from "./Server.ts"
+import {
+  inUrl,
+  isAddress,
+  leadsToServer,
+  serverAddress,
+  serverConnection,
+  serverPlace,
+  serverSignIn
+} from "./Server.ts"
 import { type Config, concurrency, type FieldErrors, needed, pacing, setting, text } from "./Settings.ts"
 import { type SqlRefusal, SqlServers } from "./SqlServers.ts"
 import { failureOf } from "./SqlState.ts"
@@ -202,18 +210,12 @@ export const sqlDatabase = connector({
     }
   },
   open: (config, { settings }) => {
-    const { username, password } = settings
-    const secret = typeof password === "string" ? password : ""
-    const { delivered_at_column, event_id_column, host, metadata_column, port } = config
+    const signIn = serverSignIn(config, settings)
+    const { delivered_at_column, event_id_column, metadata_column } = config
     const connections = Math.min(config.max_concurrency ?? usualConnections, maxConnections)
     const table = {
-      host,
-      port,
+      ...signIn,
       database: config.database,
-      username: typeof username === "string" ? username : "",
-      password: secret,
-      tls: config.tls_mode === "verify-full",
-      connectTimeout: config.connect_timeout,
       connections,
       schema: config.schema,
       table: config.table,
@@ -249,7 +251,7 @@ export const sqlDatabase = connector({
             Effect.map(answerOf),
             Effect.catch((failure) => {
               if (large && isNotJson(failure)) return Effect.fail(tooLong)
-              return Effect.fail(failure._tag === "SqlRefusal" ? failureOf(failure, secret) : failure)
+              return Effect.fail(failure._tag === "SqlRefusal" ? failureOf(failure, signIn.password) : failure)
             })
           )
         })

@@ -1,17 +1,10 @@
 import { Context, Data, type Effect, type Scope } from "effect"
 import type { SessionFailure } from "./Failure.ts"
+import type { ServerSignIn } from "./Server.ts"
 
 /** A table of an external PostgreSQL server, to which a destination writes. */
-export interface SqlTable {
-  readonly host: string
-  readonly port: number
+export interface SqlTable extends ServerSignIn {
   readonly database: string
-  readonly username: string
-  readonly password: string
-  /** True: TLS, verified against the host; false: plain text. */
-  readonly tls: boolean
-  /** Seconds to connect and sign in. */
-  readonly connectTimeout: number
   /** The maximum number of open connections. */
   readonly connections: number
   readonly schema: string

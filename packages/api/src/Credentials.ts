@@ -159,18 +159,19 @@ export class Credentials extends Context.Service<
           }
         }
         const found = yield* keyOf(credential)
-        if (found !== null && found.status === "active") return { kind: "key", key: found.key }
-        if (found !== null && found.status !== "active") yield* refused(found.key, `key_${found.status}`)
-        if (found !== null && found.expiresAt !== null && found.status === "expired") {
-          // Who has the whole key may learn its end: a client that says why it is refused is mended sooner.
-          const expired_at = new Date(found.expiresAt).toISOString()
-          return yield* fail(
-            "INVALID_API_KEY",
-            `the API key expired at ${expired_at}; an owner of the team can give it more time or make another`,
-            {
-              expired_at
-            }
-          )
+        if (found !== null) {
+          const { expiresAt, key, status } = found
+          if (status === "active") return { kind: "key", key }
+          yield* refused(key, `key_${status}`)
+          if (status === "expired" && expiresAt !== null) {
+            // Who has the whole key may learn its end: a client that says why it is refused is mended sooner.
+            const expired_at = new Date(expiresAt).toISOString()
+            return yield* fail(
+              "INVALID_API_KEY",
+              `the API key expired at ${expired_at}; an owner of the team can give it more time or make another`,
+              { expired_at }
+            )
+          }
         }
         // One answer for all others: only its owners may learn whether a key was ever valid.
         return yield* fail("INVALID_API_KEY", "the API key is not valid")

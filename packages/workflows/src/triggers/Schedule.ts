@@ -39,8 +39,6 @@ export const compileSchedule = (cron: string, timezone: string): Result.Result<S
   const parsed = Cron.parse(fields.join(" "), zone.value)
   if (Result.isFailure(parsed)) return Result.fail("must be a cron expression, like 0 9 * * 1-5")
   const compiled = parsed.success
-  /** The same expression for local times that are written as if they were UTC. */
-  const local = Result.getOrThrow(Cron.parse(fields.join(" "), "UTC"))
   const occursTwice = fields[1]!.startsWith("*")
   const offsetAt = (ms: number): number => DateTime.zonedOffset(DateTime.makeZonedUnsafe(ms, { timeZone: zone.value }))
 
@@ -64,6 +62,8 @@ export const compileSchedule = (cron: string, timezone: string): Result.Result<S
     let moved = nextMinute(ms) - minute
     while (offsetAt(moved - minute) === offset) moved -= minute
     const end = Math.min(until, moved + offset - before)
+    // The same expression for local times that are written as if they were UTC.
+    const local = Result.getOrThrow(Cron.parse(fields.join(" "), "UTC"))
     for (let at = nextMinute(ms); at < end; at += minute) {
       if (Cron.match(local, at + before)) return at
     }

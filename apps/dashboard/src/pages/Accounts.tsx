@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
 import { useState } from "react"
 import type { Row } from "../gateway.ts"
+import { NewLink } from "../parts/NewLink.tsx"
 import { Action } from "../parts/Action.tsx"
 import { ChoiceField } from "../parts/Form.tsx"
 import { type Column, List } from "../parts/List.tsx"
@@ -33,13 +34,9 @@ export const Accounts = () => {
     <>
       <header>
         <h1>Provider accounts</h1>
-        <div className="actions">
-          {mayOwn ? (
-            <Link to="/accounts/new" className="button">
-              Connect an account
-            </Link>
-          ) : null}
-        </div>
+        <NewLink to="/accounts/new" isOffered={mayOwn}>
+          Connect an account
+        </NewLink>
       </header>
       {mayOwn ? null : onlyOwners}
       <List

@@ -3,11 +3,11 @@ import { useState } from "react"
 import { textIn } from "../parts/Form.tsx"
 import { Graph } from "../parts/Graph.tsx"
 import { useChoices } from "../parts/Named.tsx"
-import { OnlyOwners } from "../parts/OnlyOwners.tsx"
+import { ForOwners } from "../parts/OnlyOwners.tsx"
 import { Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { edgesOf, nodesOf, type Step, type StepEdge } from "../parts/StepGraph.ts"
-import { useRole, useSession } from "../session.ts"
+import { useSession } from "../session.ts"
 import { Choose, Making, NameField } from "./New.tsx"
 
 /** A new workflow: blank, or from a template whose graph is shown first. It is a draft, and its editor opens. */
@@ -101,14 +101,8 @@ const Make = () => {
   )
 }
 
-export const NewWorkflow = () =>
-  useRole().mayOwn ? (
+export const NewWorkflow = () => (
+  <ForOwners title="Create the workflow" may="make workflows">
     <Make />
-  ) : (
-    <>
-      <header>
-        <h1>Create the workflow</h1>
-      </header>
-      <OnlyOwners may="make workflows" />
-    </>
-  )
+  </ForOwners>
+)

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query"
 import { Link, useNavigate, useParams } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import type { Row } from "../gateway.ts"
+import { NewLink } from "../parts/NewLink.tsx"
 import { Action } from "../parts/Action.tsx"
 import { Copy } from "../parts/Copy.tsx"
 import { Edit } from "../parts/Edit.tsx"
@@ -68,11 +69,7 @@ const Resources = <Model extends { readonly id: string }>({
     <>
       <header>
         <h1>{title}</h1>
-        <div className="actions">
-          <Link to={`/${kind}/new`} className="button">
-            New {singular[kind]}
-          </Link>
-        </div>
+        <NewLink to={`/${kind}/new`}>{`New ${singular[kind]}`}</NewLink>
       </header>
       <List
         label={title}

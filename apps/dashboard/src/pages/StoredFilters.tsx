@@ -2,6 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query"
 import { Link, useNavigate, useParams } from "@tanstack/react-router"
 import { useRef } from "react"
 import { exactGateway, exactJson, messageOf, type Row } from "../gateway.ts"
+import { NewLink } from "../parts/NewLink.tsx"
 import { Action } from "../parts/Action.tsx"
 import { Edit } from "../parts/Edit.tsx"
 import { TextSearch, useFilters } from "../parts/Filters.tsx"
@@ -49,13 +50,9 @@ export const StoredFilters = () => {
         <div className="filters">
           <TextSearch label="Exact name" />
         </div>
-        <div className="actions">
-          {isSignedInOwner ? (
-            <Link to="/filters/new" className="button">
-              New filter
-            </Link>
-          ) : null}
-        </div>
+        <NewLink to="/filters/new" isOffered={isSignedInOwner}>
+          New filter
+        </NewLink>
       </header>
       {isSignedInOwner ? null : onlyOwners}
       <List

@@ -5,14 +5,14 @@ import { TidegateError } from "@tidegate/client/source"
 import { messageOf, type Row } from "../gateway.ts"
 import { Fields, valuesIn } from "../parts/Fields.tsx"
 import { Graph } from "../parts/Graph.tsx"
-import { OnlyOwners } from "../parts/OnlyOwners.tsx"
+import { ForOwners } from "../parts/OnlyOwners.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Preview, previewOf } from "../parts/Preview.tsx"
 import { objectOf, resolved, type Schema, useDocument } from "../parts/Schema.ts"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { beginOf, edgesOf, nodesOf, portsOf, type Step, type StepEdge, titleOf, trigger } from "../parts/StepGraph.ts"
-import { useRefresh, useRole, useSession } from "../session.ts"
+import { useRefresh, useSession } from "../session.ts"
 
 interface Graph {
   readonly steps: ReadonlyArray<Step>
@@ -571,14 +571,8 @@ const Edit = () => {
   return <Editor document={api.data} workflow={workflow.data} />
 }
 
-export const WorkflowEditor = () =>
-  useRole().mayOwn ? (
+export const WorkflowEditor = () => (
+  <ForOwners title="Steps of a workflow" may="change workflows">
     <Edit />
-  ) : (
-    <>
-      <header>
-        <h1>Steps of a workflow</h1>
-      </header>
-      <OnlyOwners may="change workflows" />
-    </>
-  )
+  </ForOwners>
+)

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query"
 import { Link, useNavigate, useParams } from "@tanstack/react-router"
 import { useState } from "react"
 import type { Row } from "../gateway.ts"
+import { NewLink } from "../parts/NewLink.tsx"
 import { Action } from "../parts/Action.tsx"
 import { Text } from "../parts/Body.tsx"
 import { Choice, Live, Range, rangeOf, useFilters } from "../parts/Filters.tsx"
@@ -37,13 +38,9 @@ export const Workflows = () => {
     <>
       <header>
         <h1>Workflows</h1>
-        {mayOwn ? (
-          <div className="actions">
-            <Link to="/workflows/new" className="button">
-              New workflow
-            </Link>
-          </div>
-        ) : null}
+        <NewLink to="/workflows/new" isOffered={mayOwn}>
+          New workflow
+        </NewLink>
       </header>
       <OnlyOwners may="make workflows" />
       <List

@@ -1,5 +1,5 @@
-import { Link } from "@tanstack/react-router"
 import type { Row } from "../../gateway.ts"
+import { NewLink } from "../../parts/NewLink.tsx"
 import { type Column, List } from "../../parts/List.tsx"
 import { OnlyOwners } from "../../parts/OnlyOwners.tsx"
 import { Time } from "../../parts/Time.tsx"
@@ -30,13 +30,9 @@ export const Transformations = () => {
     <>
       <header>
         <h1>Transformations</h1>
-        {mayOwn ? (
-          <div className="actions">
-            <Link to="/transformations/new" className="button">
-              New transformation
-            </Link>
-          </div>
-        ) : null}
+        <NewLink to="/transformations/new" isOffered={mayOwn}>
+          New transformation
+        </NewLink>
       </header>
       <OnlyOwners may="make transformations" />
       <List

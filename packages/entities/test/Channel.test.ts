@@ -452,7 +452,7 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("Actor of a c
       provider.during = Effect.orDie(
         Effect.andThen(
           sql`update sources set disabled_at = coalesce(disabled_at, now()) where id = ${source_id}`,
-          sql`update channels set version = version + 1, due_at = now() where source_id = ${source_id}`
+          sql`update channels set version = version + 1, due_at = now() - interval '1 second' where source_id = ${source_id}`
         )
       )
       yield* actor.Wake()
@@ -474,8 +474,8 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("Actor of a c
         const { actor, source_id } = yield* created("item.leased")
         yield* actor.Wake()
         const [subscription] = yield* subscriptionsOf(source_id)
-        yield* sql`update channel_subscriptions set renew_at = now() where source_id = ${source_id}`
-        yield* sql`update channels set due_at = now(), version = version + 1 where source_id = ${source_id}`
+        yield* sql`update channel_subscriptions set renew_at = now() - interval '1 second' where source_id = ${source_id}`
+        yield* sql`update channels set due_at = now() - interval '1 second', version = version + 1 where source_id = ${source_id}`
         // Read the channel, store that a step is under way, read the secrets, and store what the provider has agreed to.
         expect(yield* sent(actor.Wake())).toBeLessThanOrEqual(4)
         expect(provider.asked.at(-1)).toBe(`renew ${subscription!.id}`)

@@ -119,7 +119,8 @@ const subscriptionsOf = Effect.fnUntraced(function* (source_id: string) {
 const notified = Effect.fnUntraced(function* (source_id: string) {
   const sql = yield* SqlClient.SqlClient
   const now = new Date(yield* Clock.currentTimeMillis)
-  yield* sql`update channels set dirty_at = ${now}, due_at = ${now} where source_id = ${source_id}`
+  yield* sql`update channels set dirty_at = greatest(${now}, dirty_at + interval '1 millisecond'), due_at = ${now}
+    where source_id = ${source_id}`
 })
 
 /** How many statements something takes. */

@@ -10,6 +10,7 @@ import { storeItems } from "@tidegate/storage/channels/Items"
 import { type CalledSubscription, storeNotification } from "@tidegate/storage/channels/Notifications"
 import { dueWork } from "@tidegate/storage/delivery/DeliveryRows"
 import { storedHeaders } from "@tidegate/model/Message"
+import { nextMs } from "../../../test/support/NextMs.ts"
 import { SqlStatements } from "../../../test/support/SqlStatements.ts"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { ProviderCalls } from "../src/accounts/ProviderCalls.ts"
@@ -118,9 +119,8 @@ const subscriptionsOf = Effect.fnUntraced(function* (source_id: string) {
 /** Something has changed at the provider, and it has said so. */
 const notified = Effect.fnUntraced(function* (source_id: string) {
   const sql = yield* SqlClient.SqlClient
-  const now = new Date(yield* Clock.currentTimeMillis)
-  yield* sql`update channels set dirty_at = greatest(${now}, dirty_at + interval '1 millisecond'), due_at = ${now}
-    where source_id = ${source_id}`
+  const now = new Date(yield* nextMs)
+  yield* sql`update channels set dirty_at = ${now}, due_at = ${now} where source_id = ${source_id}`
 })
 
 /** How many statements something takes. */

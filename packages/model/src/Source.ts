@@ -134,8 +134,12 @@ export const Source = Schema.Struct({
   provider_account_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
   /** Null: it polls by its own choice, and has no channel. */
   channel: Schema.optionalKey(Schema.NullOr(Channel)),
-  /** Only of a source of type CRON: when it makes its next request. Null: it is disabled, or there is no such time. */
-  next_due_at: Schema.optionalKey(Schema.NullOr(Timestamp)),
+  next_due_at: Schema.optionalKey(
+    Schema.NullOr(Timestamp).annotate({
+      description:
+        "Only of a source of type CRON: when it makes its next request. Null: it is disabled, or there is no such time"
+    })
+  ),
   disabled_at: Schema.NullOr(Timestamp),
   created_at: Timestamp,
   updated_at: Timestamp

@@ -30,7 +30,7 @@ const members = {
   missed: setting(missedOf("make no request"), "must be skip, once, all or null"),
   body: optional(
     Schema.Json.annotate({
-      description: `Any JSON of at most ${longestScheduledBody} characters. Its texts may contain {{scheduled_at}}, {{cron}}, {{timezone}}, {{source.id}} and {{source.name}}. Null: an object with all of them`
+      description: `At most ${longestScheduledBody} characters of JSON. Its texts may contain \`{{scheduled_at}}\`, \`{{cron}}\`, \`{{timezone}}\`, \`{{source.id}}\` and \`{{source.name}}\`. Null: an object with all of them`
     })
   ),
   headers: setting(

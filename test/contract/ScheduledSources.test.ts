@@ -35,7 +35,7 @@ it("A schedule that has come due is delivered to the target of its connection, a
       schedule: { cron, timezone: "Europe/Berlin", missed: "once", headers: { "x-kind": "report" } }
     }
   })
-  expect(Date.parse(source.next_due_at) % 60_000).toBe(0)
+  expect(Date.parse(source.next_due_at!) % 60_000).toBe(0)
   await gateway.connection(source, await gateway.destination({ url: target.origin }))
   const workflow = await gateway.api("POST", "/workflows", {
     name: gateway.name("night"),
@@ -67,7 +67,7 @@ it("A schedule that has come due is delivered to the target of its connection, a
     "x-gateway-scheduled-at": body.for
   })
   const after = await gateway.api("GET", `/sources/${source.id}`)
-  expect(Date.parse(after.next_due_at)).toBeGreaterThan(Date.parse(body.for))
+  expect(Date.parse(after.next_due_at!)).toBeGreaterThan(Date.parse(body.for))
 })
 
 it("Nobody can send to a source with a schedule, and it is disabled and written back like any other", async ({
@@ -81,7 +81,7 @@ it("Nobody can send to a source with a schedule, and it is disabled and written 
   const read = await gateway.api("GET", `/sources/${source.id}`)
   expect(read.next_due_at).toBe(source.next_due_at)
   const { config, description, name, status, type } = read
-  const written = await gateway.api("PUT", "/sources", { config, description, name, status, type })
+  const { body: written } = await gateway.call("PUT", "/sources", { config, description, name, status, type })
   expect(written).toMatchObject({ id: source.id, config, next_due_at: source.next_due_at })
   const refused = await gateway.call("PATCH", `/sources/${source.id}`, { config: { schedule: { crom: "0 4 * * *" } } })
   expect(refused).toMatchObject({ status: 400, body: { data: { fields: [{ path: "config.schedule.crom" }] } } })

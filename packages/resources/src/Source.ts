@@ -48,8 +48,12 @@ const Patch = Schema.Struct({ name: optional(Name), ...rest })
 type Write = typeof Write.Type
 type Config = NonNullable<(typeof Patch.Type)["config"]>
 
-/** The settings that may also stand at the top of a body. Not `provider`: a text of that name is meant for `auth`. */
+/**
+ * The settings that may also stand at the top of a body. Not `provider`: a text of that name is meant for `auth`. Not `schedule`: a record of
+ * type PROVIDER has another one there.
+ */
 const flat = Object.keys(beside)
+
 const isProvider = (members: unknown): boolean => isObject(members) && typeof members["provider"] !== "string"
 
 const misplaced = (body: Members): FieldErrors => [

@@ -61,6 +61,16 @@ const undecoded = Schema.NullOr(Schema.JsonObject).annotate({ message: object })
 export const WrittenSchedule = undecoded.pipe(describedAs(Described))
 export const PatchedSchedule = undecoded.pipe(describedAs(DescribedPatch))
 
+/** `config` of a source of type CRON, for the document. */
+export const ScheduledConfig = Schema.Struct({ schedule: WrittenSchedule }).annotate({
+  identifier: "ScheduledSourceConfig"
+})
+export const scheduleExample = {
+  cron: "0 3 * * *",
+  timezone: "Europe/Berlin",
+  body: { report: "nightly", for: "{{scheduled_at}}" }
+}
+
 const isHeaderName = Schema.is(HeaderName)
 
 const headerFault = (name: string, all: ReadonlyArray<string>): string | null => {

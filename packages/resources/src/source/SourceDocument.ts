@@ -13,7 +13,7 @@ import { HeaderName, Name, optional, secretText, setting, shownText } from "../M
 import { example } from "./Example.ts"
 import { itemSettings, members, RateLimit, Response, settings, Type } from "./Members.ts"
 import { Empty } from "./Proxy.ts"
-import { PatchedSchedule, WrittenSchedule } from "./Schedule.ts"
+import { PatchedSchedule, ScheduledConfig, scheduleExample } from "./Schedule.ts"
 
 /** Sources for the document: the type determines the members of `config.auth`, in more detail than the decoding schema. */
 
@@ -196,17 +196,11 @@ const SystemWrite = Schema.Struct({ ...whole, type: Schema.Literal(systemType), 
     examples: [{ name: "gateway", type: systemType }] as never
   })
 
-const scheduleExample = {
-  cron: "0 3 * * *",
-  timezone: "Europe/Berlin",
-  body: { report: "nightly", for: "{{scheduled_at}}" }
-}
-
 /** Sources whose requests are made by a schedule. */
 const ScheduledWrite = Schema.Struct({
   ...whole,
   type: Schema.Literal(scheduledType),
-  config: Schema.Struct({ schedule: WrittenSchedule }).annotate({ identifier: "ScheduledSourceConfig" })
+  config: ScheduledConfig
 })
   .check(alsoBeside("config"))
   .annotate({

@@ -4,7 +4,8 @@ import { writeJson } from "@tidegate/json/NumberMarks"
 import { prefixes, seededId } from "@tidegate/model/Ids"
 import { scheduledAtHeader, type ScheduleSettings } from "@tidegate/model/ScheduledSource"
 import { compileScheduledBody } from "@tidegate/rules/ScheduledBody"
-import { yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
+import { inSlices, yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 import { compileSchedule, ticksOf } from "@tidegate/workflows/triggers/Schedule"
 import { type Replay, type Replayed, type Routing, storeReplays } from "../bulk/Replays.ts"
 import { withPartitions } from "../retention/Partitions.ts"
@@ -33,19 +34,21 @@ interface DueSource {
 const requestIdOf = (source_id: string, time: number, now: number): string =>
   seededId(prefixes.request, now - time > oldMs ? now : time, `${source_id}/${time}`)
 
-/** The requests of one source, for these times. */
-const requestsOf = (
+/** The requests of one source, for these times. Resumable, because there may be a hundred large bodies. */
+function* requestsOf(
   { id: source_id, name, schedule, team_id }: DueSource,
   times: ReadonlyArray<number>,
   now: number
-): ReadonlyArray<Replay> => {
+): Resumable<ReadonlyArray<Replay>> {
   const { cron, timezone } = schedule
   const compiled = Result.getOrNull(compileScheduledBody(schedule.body))
   if (compiled === null) return []
-  return times.map((time): Replay => {
+  const requests: Array<Replay> = []
+  for (const time of times) {
     const scheduled_at = new Date(time).toISOString()
     const id = requestIdOf(source_id, time, now)
-    return {
+    const body = writeJson(compiled({ scheduled_at, cron, timezone, source: { id: source_id, name } }))
+    requests.push({
       id,
       team_id,
       source_id,
@@ -54,10 +57,7 @@ const requestsOf = (
         path: "/",
         query: "",
         headers: { ...schedule.headers, "content-type": "application/json", [scheduledAtHeader]: scheduled_at },
-        body: Buffer.from(
-          writeJson(compiled({ scheduled_at, cron, timezone, source: { id: source_id, name } })),
-          "utf8"
-        )
+        body: Buffer.from(body, "utf8")
       },
       presented: null,
       presentedOf: id,
@@ -65,8 +65,10 @@ const requestsOf = (
       original_ip: null,
       external_id: null,
       retry: null
-    }
-  })
+    })
+    yield
+  }
+  return requests
 }
 
 /** What a look has made, and whether there may be more to do at once. */
@@ -98,8 +100,8 @@ export const makeScheduled = Effect.fnUntraced(function* (
       const compiled = Result.getOrNull(compileSchedule(cron, timezone))
       const { begin, next } =
         compiled === null ? { begin: [], next: null } : ticksOf(compiled, missed, source.due_at.getTime(), now)
-      const requests = requestsOf(source, begin, now)
       yield* yieldIfSpent(since)
+      const requests = yield* inSlices(requestsOf(source, begin, now))
       if (requests.length > 0) {
         const stored = yield* storeReplays(requests, routing)
         made.push(...stored.filter((one) => typeof one === "object"))

@@ -7,6 +7,7 @@ import { WorkflowEntity } from "@tidegate/entities/Workflow/WorkflowProtocol"
 import type { Outcome } from "@tidegate/workflows/StepKind"
 import { Effects } from "../../entities/src/Workflow/RunWork.ts"
 import { shardOf } from "../../entities/src/Shards.ts"
+import { nextMs } from "../../../test/support/NextMs.ts"
 import { requestRecord } from "../../storage/test/requests.ts"
 import { call, layer as server, teams } from "./ControlServer.ts"
 
@@ -91,7 +92,7 @@ export const receive = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const journal = yield* Journal
   const sharding = yield* Sharding.Sharding
-  const id = newId(prefixes.request, Date.now())
+  const id = newId(prefixes.request, yield* nextMs)
   const run = derivedId(prefixes.workflowRun, id, workflow.id)
   const [source] = yield* sql<{ version: bigint }>`select version from sources where id = ${workflow.source_id}`
   const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body))

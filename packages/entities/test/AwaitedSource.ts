@@ -6,6 +6,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { Journal } from "@tidegate/storage/Journal"
 import { Sources } from "@tidegate/storage/control/Sources"
 import { sourceFields, team, unique } from "../../storage/test/controlPlane.ts"
+import { nextMs } from "../../../test/support/NextMs.ts"
 import { requestRecord } from "../../storage/test/requests.ts"
 import { shardOf } from "../src/Shards.ts"
 
@@ -16,8 +17,14 @@ export const createSource = Effect.fnUntraced(function* () {
   return yield* (yield* Sources).create(team, id, sourceFields({ name: unique("paid") }))
 })
 
-/** A request that is stored as ingress stores it by its snapshot of the source. `at`: Unix ms. */
-export const accept = Effect.fnUntraced(function* (source: string, body: unknown, at = Date.now(), knows = true) {
+/** A request that is stored as ingress stores it by its snapshot of the source. `when`: Unix ms; null: now. */
+export const accept = Effect.fnUntraced(function* (
+  source: string,
+  body: unknown,
+  when: number | null = null,
+  knows = true
+) {
+  const at = when ?? (yield* nextMs)
   const sql = yield* SqlClient.SqlClient
   const journal = yield* Journal
   const sharding = yield* Sharding.Sharding

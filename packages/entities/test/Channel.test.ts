@@ -10,6 +10,7 @@ import { storeItems } from "@tidegate/storage/channels/Items"
 import { type CalledSubscription, storeNotification } from "@tidegate/storage/channels/Notifications"
 import { dueWork } from "@tidegate/storage/delivery/DeliveryRows"
 import { storedHeaders } from "@tidegate/model/Message"
+import { nextMs } from "../../../test/support/NextMs.ts"
 import { SqlStatements } from "../../../test/support/SqlStatements.ts"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { ProviderCalls } from "../src/accounts/ProviderCalls.ts"
@@ -118,7 +119,7 @@ const subscriptionsOf = Effect.fnUntraced(function* (source_id: string) {
 /** Something has changed at the provider, and it has said so. */
 const notified = Effect.fnUntraced(function* (source_id: string) {
   const sql = yield* SqlClient.SqlClient
-  const now = new Date(yield* Clock.currentTimeMillis)
+  const now = new Date(yield* nextMs)
   yield* sql`update channels set dirty_at = ${now}, due_at = ${now} where source_id = ${source_id}`
 })
 
@@ -452,7 +453,7 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("Actor of a c
       provider.during = Effect.orDie(
         Effect.andThen(
           sql`update sources set disabled_at = coalesce(disabled_at, now()) where id = ${source_id}`,
-          sql`update channels set version = version + 1, due_at = now() where source_id = ${source_id}`
+          sql`update channels set version = version + 1, due_at = now() - interval '1 second' where source_id = ${source_id}`
         )
       )
       yield* actor.Wake()
@@ -474,8 +475,8 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("Actor of a c
         const { actor, source_id } = yield* created("item.leased")
         yield* actor.Wake()
         const [subscription] = yield* subscriptionsOf(source_id)
-        yield* sql`update channel_subscriptions set renew_at = now() where source_id = ${source_id}`
-        yield* sql`update channels set due_at = now(), version = version + 1 where source_id = ${source_id}`
+        yield* sql`update channel_subscriptions set renew_at = now() - interval '1 second' where source_id = ${source_id}`
+        yield* sql`update channels set due_at = now() - interval '1 second', version = version + 1 where source_id = ${source_id}`
         // Read the channel, store that a step is under way, read the secrets, and store what the provider has agreed to.
         expect(yield* sent(actor.Wake())).toBeLessThanOrEqual(4)
         expect(provider.asked.at(-1)).toBe(`renew ${subscription!.id}`)

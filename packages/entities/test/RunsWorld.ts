@@ -11,6 +11,7 @@ import { Actions } from "@tidegate/storage/workflows/Actions"
 import { Workflows } from "@tidegate/storage/workflows/Workflows"
 import type { Outcome } from "@tidegate/workflows/StepKind"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
+import { nextMs } from "../../../test/support/NextMs.ts"
 import { requestRecord } from "../../storage/test/requests.ts"
 import { Lease } from "../src/Lease.ts"
 import { shardOf } from "../src/Shards.ts"
@@ -103,7 +104,7 @@ export const receive = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const journal = yield* Journal
   const sharding = yield* Sharding.Sharding
-  const id = newId(prefixes.request, Date.now())
+  const id = newId(prefixes.request, yield* nextMs)
   const run = derivedId(prefixes.workflowRun, id, workflow.id)
   const [source] = yield* sql<{ version: bigint }>`select version from sources where id = ${workflow.source_id}`
   const bytes = Buffer.from(JSON.stringify(body))
@@ -135,19 +136,9 @@ export const receive = Effect.fnUntraced(function* (
   return run
 })
 
-/** Requests arrive one after the other: those of one millisecond have no order. */
-export const arrive = Effect.fnUntraced(function* (
-  workflow: Parameters<typeof receive>[0],
-  bodies: ReadonlyArray<unknown>
-) {
-  const runs: Array<string> = []
-  for (const body of bodies) {
-    const before = Date.now()
-    runs.push(yield* receive(workflow, body))
-    while (Date.now() <= before) yield* Effect.sleep("1 millis")
-  }
-  return runs
-})
+/** Requests arrive one after the other. */
+export const arrive = (workflow: Parameters<typeof receive>[0], bodies: ReadonlyArray<unknown>) =>
+  Effect.forEach(bodies, (body) => receive(workflow, body))
 
 export const wake = (id: string) => Effect.flatMap(WorkflowEntity.client, (client) => client(id).Wake())
 

@@ -80,22 +80,43 @@ const pool = new Uint8Array(10 * 512)
 let poolAt = pool.length
 let lastMs = -1
 let lastTime = ""
+/** The first 40 bits of entropy of the last id. */
+let lastHead = 0
 
-const timePart = (ms: number): string => {
-  if (ms !== lastMs) {
-    lastMs = ms
-    lastTime = encodeTime(ms)
-  }
-  return lastTime
+/**
+ * Gives the ten bytes at `at`, which are random, their place after the id before: if that has the same time, the first 40 bits are
+ * those of the id before and 1 to 2^23 more. Nobody can guess an id from its neighbour: 63 bits are new.
+ */
+const putInOrder = (ms: number, at: number): void => {
+  const random = (pool[at + 1]! << 24) | (pool[at + 2]! << 16) | (pool[at + 3]! << 8) | pool[at + 4]!
+  const next = lastHead + 1 + (random & 0x7fffff)
+  if (ms !== lastMs || next >= 2 ** 40) {
+    // A part of the range is left for the ids that follow.
+    lastHead = (pool[at]! & 0x7f) * 2 ** 32 + (random >>> 0)
+  } else lastHead = next
+  pool[at] = Math.floor(lastHead / 2 ** 32)
+  const low = lastHead % 2 ** 32
+  pool[at + 1] = low >>> 24
+  pool[at + 2] = low >>> 16
+  pool[at + 3] = low >>> 8
+  pool[at + 4] = low
 }
 
-/** A new random id with the time `nowMs` (Unix ms). */
+/**
+ * A new random id with the time `nowMs` (Unix ms). Ids that a process makes one after the other with the same time sort in this
+ * order.
+ */
 export const newId = (prefix: Prefix, nowMs: number): string => {
   if (poolAt === pool.length) {
     randomFillSync(pool)
     poolAt = 0
   }
-  const id = idOf(prefix, timePart(nowMs), pool, poolAt)
+  putInOrder(nowMs, poolAt)
+  if (nowMs !== lastMs) {
+    lastMs = nowMs
+    lastTime = encodeTime(nowMs)
+  }
+  const id = idOf(prefix, lastTime, pool, poolAt)
   poolAt += 10
   return id
 }

@@ -171,8 +171,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Public bin", (it) => {
 
       const moved = yield* stored(id)
       expect(moved.map(({ team_id }) => team_id)).toEqual([team, team])
-      expect(openPresented(secrets, { team_id: team, id: first }, moved[0]!.presented!)).toEqual(presented)
-      expect(openPresented(secrets, { team_id: binsTeam, id: first }, moved[0]!.presented!)).toBe(null)
+      const sealed = moved.find((request) => request.id === first)!.presented!
+      expect(openPresented(secrets, { team_id: team, id: first }, sealed)).toEqual(presented)
+      expect(openPresented(secrets, { team_id: binsTeam, id: first }, sealed)).toBe(null)
       expect(yield* counted(id)).toEqual({ accepted: 1, rejected: 1 })
       const after = yield* counted(team)
       expect([after["accepted"], after["rejected"]]).toEqual([

@@ -30,7 +30,7 @@ const enter = (name: string, more?: Partial<Identity>) => signIn(who(name, more)
 const codeOf = <R>(effect: Effect.Effect<unknown, unknown, R>) =>
   Effect.map(Effect.flip(effect), (error) => (error as { readonly code?: string }).code)
 const rolesOf = (team: string) =>
-  Effect.map(listMembers(team), (members) => members.map(({ email, role }) => `${email} ${role}`))
+  Effect.map(listMembers(team), (members) => members.map(({ email, role }) => `${email} ${role}`).toSorted())
 
 layer(ControlPlane.layer, { excludeTestServices: true })("Members of a team", (it) => {
   it.effect("Members sign in with the address they were added by, once their issuer verified it", () =>

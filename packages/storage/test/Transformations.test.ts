@@ -206,7 +206,10 @@ layer(world, { excludeTestServices: true })("Transformations in SQL", (it) => {
       expect(refused.data).toStrictEqual({
         id,
         resource_type: "transformation",
-        connections: users.map((user) => user.id).slice(0, 10)
+        connections: users
+          .map((user) => user.id)
+          .toSorted()
+          .slice(0, 10)
       })
       // A disabled connection may be enabled again, so it still counts; a deleted one does not, nor one without the rule.
       yield* connections.switch(team, first.id, "disable")

@@ -1,6 +1,6 @@
 import { Effect, Layer, Logger, Redacted, Result } from "effect"
 import { SqlClient } from "effect/sql"
-import { newId, type Prefix, prefixes } from "@tidegate/model/Ids"
+import { idTime, newId, type Prefix, prefixes } from "@tidegate/model/Ids"
 import { Ingress } from "@tidegate/model/Ingress"
 import type { ConnectionFields } from "@tidegate/resources/Connection"
 import { Connections } from "../src/control/Connections.ts"
@@ -174,7 +174,11 @@ export const insertEvent = Effect.fnUntraced(function* (
   } = {}
 ) {
   const sql = yield* SqlClient.SqlClient
-  const { body = "{}", createdAt = new Date(), dueAt = createdAt, rootEventId = null, state = "PENDING" } = fields
+  const { body = "{}", rootEventId = null, state = "PENDING" } = fields
+  // A retry is younger than its event: ids of one millisecond have no order.
+  const least = rootEventId === null ? 0 : idTime(rootEventId)! + 1
+  const { createdAt = new Date(Math.max(Date.now(), least)) } = fields
+  const { dueAt = createdAt } = fields
   const id = newId(prefixes.event, createdAt.getTime())
   const requestId = newId(prefixes.request, createdAt.getTime())
   yield* sql`

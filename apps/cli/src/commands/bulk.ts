@@ -32,13 +32,7 @@ const operationRow = ({
 const isOver = ({ status }: Operation): boolean => status !== "PLANNED" && status !== "RUNNING"
 
 const operation = (of: Of, id: string) =>
-  call((client, signal) => {
-    const options = { params: { path: { id } }, signal }
-    if (of === "events") return client.get("/events/bulk_operations/{id}", options)
-    if (of === "requests") return client.get("/requests/bulk_operations/{id}", options)
-    if (of === "workflow_runs") return client.get("/workflow_runs/bulk_operations/{id}", options)
-    return client.get("/ignored_events/bulk_operations/{id}", options)
-  })
+  call((client, signal) => client.get(`/${of}/bulk_operations/{id}`, { params: { path: { id } }, signal }))
 
 /** Shows the progress of an operation until it has ended. */
 const followed = (of: Of, id: string) =>
@@ -83,23 +77,8 @@ const running = {
   rate: Flag.Int("rate").pipe(Flag.optional, Flag.withDescription("Maximum number of records per second"))
 }
 
-const cancelled = (of: Of, id: string) =>
-  call((client, signal) => {
-    const options = { params: { path: { id } }, signal }
-    if (of === "events") return client.post("/events/bulk_operations/{id}/cancel", options)
-    if (of === "requests") return client.post("/requests/bulk_operations/{id}/cancel", options)
-    if (of === "workflow_runs") return client.post("/workflow_runs/bulk_operations/{id}/cancel", options)
-    return client.post("/ignored_events/bulk_operations/{id}/cancel", options)
-  })
-
-const confirmed = (of: Of, id: string) =>
-  call((client, signal) => {
-    const options = { params: { path: { id } }, signal }
-    if (of === "events") return client.post("/events/bulk_operations/{id}/run", options)
-    if (of === "requests") return client.post("/requests/bulk_operations/{id}/run", options)
-    if (of === "workflow_runs") return client.post("/workflow_runs/bulk_operations/{id}/run", options)
-    return client.post("/ignored_events/bulk_operations/{id}/run", options)
-  })
+const changed = (verb: "cancel" | "run", of: Of, id: string) =>
+  call((client, signal) => client.post(`/${of}/bulk_operations/{id}/${verb}`, { params: { path: { id } }, signal }))
 
 /** Waits until the gateway has found all that the operation applies to. */
 const planned = (of: Of, id: string) =>
@@ -125,11 +104,11 @@ const run = (
     }
     const what = `${total} ${of.replace("_", " ")} would be ${verb}`
     if (asked.plan) {
-      yield* cancelled(of, id)
+      yield* changed("cancel", of, id)
       return yield* tell(plan, [what, ...plan.sample].join("\n"))
     }
-    yield* Effect.tapError(agreed(what, asked.yes), () => Effect.ignore(cancelled(of, id)))
-    const started = yield* confirmed(of, id)
+    yield* Effect.tapError(agreed(what, asked.yes), () => Effect.ignore(changed("cancel", of, id)))
+    const started = yield* changed("run", of, id)
     if (!(yield* Json)) yield* say(started.id)
     return yield* ending(asked.wait ? yield* followed(of, started.id) : started)
   })
@@ -317,7 +296,7 @@ const cancel = Command.make(
   "cancel",
   { id },
   Effect.fn(function* ({ id }) {
-    const last = yield* any((of) => cancelled(of, id))
+    const last = yield* any((of) => changed("cancel", of, id))
     yield* tell(last, words(last))
   })
 ).pipe(Command.withDescription("Stops an operation; events that it has already queued are still delivered"))

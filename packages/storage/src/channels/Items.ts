@@ -50,9 +50,8 @@ export const storeItems = Effect.fnUntraced(function* (
   if (items.length === 0) return 0
   const sql = yield* SqlClient.SqlClient
   const { mode, now, pair_key, source_id, subscription_id, team_id } = origin
-  // Requests are made in the order of their ids, so the ids have the order of the items.
-  const ids = items.map(() => newId(prefixes.request, now)).toSorted()
-  const rows = items.map((item, index) => ({ item, request_id: ids[index]!, pair_key }))
+  // Requests are made in the order of their ids, which is the order in which the ids are made here.
+  const rows = items.map((item) => ({ item, request_id: newId(prefixes.request, now), pair_key }))
   // Rows are written in the order of their keys, so that no two transactions wait for each other.
   const added = yield* sql`
     insert into channel_items (source_id, key, team_id, request_id, subscription_id, mode, body, occurred_at, received_at, expires_at)

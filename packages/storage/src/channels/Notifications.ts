@@ -187,10 +187,14 @@ const change = Effect.fnUntraced(function* ({ called, now }: To, { channel, coun
     ${countStatement(sql, [{ team_id, source_id, counts, now }])!}`
 })
 
-/** The channel's actor has something to do: a poll if it is dirty. */
+/**
+ * The channel's actor has something to do: a poll if it is dirty. A poll clears the mark that it began with, so every notification
+ * leaves another mark, in the same millisecond too.
+ */
 const due = (sql: SqlClient.SqlClient, { now }: To, isDirty: boolean): Statement.Fragment => {
   const at = new Date(now)
-  return sql`due_at = least(due_at, ${at}), updated_at = ${at}, dirty_at = case when ${isDirty} then ${at} else dirty_at end`
+  return sql`due_at = least(due_at, ${at}), updated_at = ${at}, dirty_at = case when ${isDirty}
+    then greatest(${at}, dirty_at + interval '1 millisecond') else dirty_at end`
 }
 
 /** The provider has verified the callback, and may have granted a lease. */

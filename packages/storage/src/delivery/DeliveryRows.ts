@@ -7,6 +7,7 @@ import { HotSql } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
 import { Rows } from "../journal/Rows.ts"
 import { payloadGone } from "../Tables.ts"
+import { firstOfEach, runQueue } from "./FirstOfEach.ts"
 
 /** The rows of a destination's delivery queue: `deliveries`, with the events and requests that they refer to. */
 
@@ -174,23 +175,18 @@ export const recentStarts = Effect.fnUntraced(function* (
 
 /**
  * `lanes (shard, destination_id, connection_id, due_at)`: all connection queues of these shards that have rows, each with its
- * earliest time. A loose index scan: one probe for each connection queue, however many rows it has.
+ * earliest time.
  */
-export const connectionQueuesOf = (sql: Statement.Constructor, shards: ReadonlyArray<number>) => sql`
-    with recursive lanes as (
-      select first.shard, first.destination_id, first.connection_id, first.due_at
-      from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
-        select d.shard, d.destination_id, d.connection_id, d.due_at from deliveries d where d.shard = s.shard
-        order by d.shard, d.destination_id, d.connection_id, d.due_at limit 1
-      ) first
-      union all
-      select next.shard, next.destination_id, next.connection_id, next.due_at
-      from lanes cross join lateral (
-        select d.shard, d.destination_id, d.connection_id, d.due_at from deliveries d
-        where d.shard = lanes.shard and (d.destination_id, d.connection_id) > (lanes.destination_id, lanes.connection_id)
-        order by d.shard, d.destination_id, d.connection_id, d.due_at limit 1
-      ) next
-    )`
+export const connectionQueuesOf = (sql: Statement.Constructor, shards: ReadonlyArray<number>) =>
+  sql`with recursive ${firstOfEach(sql, "lanes", shards, {
+    table: "deliveries",
+    of: ["destination_id", "connection_id"],
+    order: "due_at",
+    shows: "due_at"
+  })}`
+
+const routingJobs = { table: "pending_routes", of: ["connection_id"], order: "request_id", shows: "created_at" }
+const arrivals = { table: "workflow_arrivals", of: ["workflow_id"], order: "due_at", shows: "due_at" }
 
 /** Channels of one shard that one look finds. Those that this process works on are skipped, so the next look finds others. */
 const channelsAtOnce = 16
@@ -244,47 +240,9 @@ export const dueWork = Effect.fnUntraced(function* (
           and (d.shard, d.destination_id, d.connection_id) > (lined.shard, lined.destination_id, lined.connection_id)
         order by d.shard, d.destination_id, d.connection_id limit 1
       ) next
-    ), routes as (
-      select first.shard, first.connection_id, first.created_at
-      from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
-        select p.shard, p.connection_id, p.created_at from pending_routes p where p.shard = s.shard
-        order by p.shard, p.connection_id, p.request_id limit 1
-      ) first
-      union all
-      select next.shard, next.connection_id, next.created_at
-      from routes cross join lateral (
-        select p.shard, p.connection_id, p.created_at from pending_routes p
-        where p.shard = routes.shard and p.connection_id > routes.connection_id
-        order by p.shard, p.connection_id, p.request_id limit 1
-      ) next
-    ), runs as (
-      select first.shard, first.workflow_id, first.due_at
-      from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
-        select q.shard, q.workflow_id, q.due_at from workflow_queue q
-        where q.shard = s.shard and q.run_id <> all(${Columns.text(inHand)})
-        order by q.shard, q.workflow_id, q.due_at limit 1
-      ) first
-      union all
-      select next.shard, next.workflow_id, next.due_at
-      from runs cross join lateral (
-        select q.shard, q.workflow_id, q.due_at from workflow_queue q
-        where q.shard = runs.shard and q.workflow_id > runs.workflow_id and q.run_id <> all(${Columns.text(inHand)})
-        order by q.shard, q.workflow_id, q.due_at limit 1
-      ) next
-    ), arrivals as (
-      select first.shard, first.workflow_id, first.due_at
-      from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
-        select a.shard, a.workflow_id, a.due_at from workflow_arrivals a where a.shard = s.shard
-        order by a.shard, a.workflow_id, a.due_at limit 1
-      ) first
-      union all
-      select next.shard, next.workflow_id, next.due_at
-      from arrivals cross join lateral (
-        select a.shard, a.workflow_id, a.due_at from workflow_arrivals a
-        where a.shard = arrivals.shard and a.workflow_id > arrivals.workflow_id
-        order by a.shard, a.workflow_id, a.due_at limit 1
-      ) next
-    )
+    ), ${firstOfEach(sql, "routes", shards, routingJobs)},
+    ${firstOfEach(sql, "runs", shards, runQueue, sql`q.run_id <> all(${Columns.text(inHand)})`)},
+    ${firstOfEach(sql, "arrivals", shards, arrivals)}
     select 'destination' as kind, waiting.destination_id as id, null::timestamptz as at
     from (
       select destination_id, connection_id from lanes where due_at <= ${new Date(before)}

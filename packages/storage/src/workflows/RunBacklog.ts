@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { HotSql } from "../Database.ts"
-import * as Columns from "../journal/Columns.ts"
+import { firstOfEach, runQueue } from "../delivery/FirstOfEach.ts"
 
 /** The unfinished runs of some shards. */
 export interface RunBacklog {
@@ -22,20 +22,7 @@ export const runBacklog = Effect.fnUntraced(function* (
 ): Effect.fn.Return<RunBacklog, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
   const [row] = yield* sql<{ waiting: number; oldest: Date | null }>`
-    with recursive runs as (
-      select first.shard, first.workflow_id, first.due_at
-      from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
-        select q.shard, q.workflow_id, q.due_at from workflow_queue q where q.shard = s.shard
-        order by q.shard, q.workflow_id, q.due_at limit 1
-      ) first
-      union all
-      select next.shard, next.workflow_id, next.due_at
-      from runs cross join lateral (
-        select q.shard, q.workflow_id, q.due_at from workflow_queue q
-        where q.shard = runs.shard and q.workflow_id > runs.workflow_id
-        order by q.shard, q.workflow_id, q.due_at limit 1
-      ) next
-    ), chosen as (
+    with recursive ${firstOfEach(sql, "runs", shards, runQueue)}, chosen as (
       select * from runs order by due_at limit ${maxWorkflows}
     )
     select coalesce(sum(counted.waiting), 0)::int4 as waiting,

@@ -585,6 +585,38 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.getByText(request_id).waitFor()
   })
 
+  it("The selected row of a live list stays selected when a newer one arrives above it, and Enter opens it", async ({
+    page,
+    traffic
+  }) => {
+    await page.goto(`./requests?live=1&source_id=${traffic.source.id}`)
+    await firstRow(page).waitFor()
+    await page.locator("h1").click()
+    await page.keyboard.press("j")
+    const selected = page.locator('.row[data-selected="true"]')
+    const address = await selected.getAttribute("href")
+    const answer = await fetch(traffic.source.url, { method: "POST", body: "{}" })
+    const { request_id } = (await answer.json()) as { request_id: string }
+    await page.getByText(request_id).waitFor()
+    expect(await selected.getAttribute("href")).toBe(address)
+    // The next row up is the one that has arrived.
+    await page.keyboard.press("k")
+    await page.locator(`.row[data-selected="true"][href$="${request_id}"]`).waitFor()
+    await page.keyboard.press("j")
+    await page.locator(`.row[data-selected="true"][href="${address}"]`).waitFor()
+    await page.keyboard.press("Enter")
+    await page.waitForURL(`**${address}`)
+  })
+
+  it("A search for a text that finds nothing says how many requests it has read, and back to when", async ({
+    page,
+    traffic
+  }) => {
+    await page.goto(`./requests?source_id=${traffic.source.id}&text=in-none-of-them`)
+    await page.getByText("None of these requests has this text.").waitFor()
+    await page.getByText(/^Searched: all [1-9]\d* of this time, back to \d{4}-.* GMT.\d{4}\.$/).waitFor()
+  })
+
   it("Signing out ends the session", async ({ page }) => {
     await page.getByRole("button", { name: "Sign out" }).click()
     await page.getByLabel("API key").waitFor()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { type Content, hasText } from "../../apps/dashboard/src/parts/TextIn.ts"
+import { type Content, hasText, mostRead, withText } from "../../apps/dashboard/src/parts/TextIn.ts"
 
 const content: Content = {
   headers: { "x-shop": "Käse & Co", accept: ["text/html", "a/b"] },
@@ -48,5 +48,32 @@ describe("Text search of the dashboard", () => {
     expect(hasText(text, "{\nsec")).toBe(true)
     expect(hasText(text, "{\\nsec")).toBe(false)
     expect(hasText({ ...content, body: null }, "null")).toBe(false)
+  })
+
+  /** `total` requests, one a minute, the newest first, of which each tenth has the text. */
+  const pagesOf = (total: number) => (cursor: string | null) => {
+    const first = Number(cursor ?? 0)
+    const last = Math.min(total, first + 100)
+    const models = Array.from({ length: last - first }, (_, n) => ({
+      data: { ...content, path: (first + n) % 10 === 0 ? "/found" : "/other" },
+      ingested_at: new Date(Date.UTC(2026, 0, 2) - (first + n) * 60_000).toISOString()
+    }))
+    return Promise.resolve({ models, next_cursor: last < total ? String(last) : null, has_more: last < total })
+  }
+
+  it("A search says how many requests it has read, since when, and whether there are older ones", async () => {
+    const found = async (total: number) => {
+      const { models, searched } = await withText("found", pagesOf(total))
+      return { found: models.length, ...searched }
+    }
+    expect(await found(0)).toEqual({ found: 0, count: 0, since: null, isCut: false })
+    expect(await found(250)).toEqual({ found: 25, count: 250, since: "2026-01-01T19:51:00.000Z", isCut: false })
+    expect(await found(mostRead)).toMatchObject({ found: 100, count: mostRead, isCut: false })
+    expect(await found(mostRead + 1)).toEqual({
+      found: 100,
+      count: mostRead,
+      since: "2026-01-01T07:21:00.000Z",
+      isCut: true
+    })
   })
 })

@@ -93,8 +93,8 @@ export const Requests = () => {
       />
       {text === undefined ? null : (
         <p className="muted">
-          Those of the newest {mostRead.toLocaleString()} requests of this time that have the text in a header, the path
-          or a body of at most 64 KiB. The chart shows all requests.
+          Requests that have the text in a header, the path or a body of at most 64 KiB. At most{" "}
+          {mostRead.toLocaleString()} are read, the newest first. The chart shows all requests.
         </p>
       )}
       <List

@@ -2,8 +2,9 @@ import { useNavigate } from "@tanstack/react-router"
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from "react"
 import { folder } from "../gateway.ts"
-import { type Arrived, type Page, type Shown, usePages } from "./Pages.ts"
+import { type Arrived, type Page, type Searched, type Shown, usePages } from "./Pages.ts"
 import { Empty, Failure, Loading } from "./States.tsx"
+import { Time } from "./Time.tsx"
 
 export interface Column<Model> {
   readonly title: string
@@ -24,6 +25,16 @@ const leastOf = (widths: ReadonlyArray<string>): number =>
 
 const rowHeight = 36
 const nothingShown: Shown = { first: 0, last: 0 }
+
+/** The selected row: it stays selected wherever rows that arrive move it. */
+interface Selected {
+  /** Null until the row at the index is read. */
+  readonly id: string | null
+  /** Where the row was last. From there the keys go on if it is no longer in the pages that are read. */
+  readonly index: number
+}
+
+const nothingSelected: Selected = { id: null, index: -1 }
 
 interface Drawn<Model> {
   readonly columns: ReadonlyArray<Column<Model>>
@@ -74,6 +85,20 @@ const LiveNote = ({
   </p>
 )
 
+/** How far back a search has read: what is older may have the text as well. */
+const SearchedNote = ({ count, isCut, since }: Searched) => (
+  <p className="muted">
+    Searched: {isCut ? "the newest " : "all "}
+    {count.toLocaleString()} of this time
+    {since === null ? null : (
+      <>
+        , back to <Time at={since} precise />
+      </>
+    )}
+    .{isCut ? " Older ones were not read: choose an earlier time to search them." : null}
+  </p>
+)
+
 interface Settings<Model> {
   readonly label: string
   /** Everything that the rows depend on. */
@@ -109,10 +134,10 @@ const LoadedList = <Model extends { readonly id: string }>({
   const frame = useRef<HTMLDivElement>(null)
   const navigate = useNavigate()
   const open = useCallback((to: string) => void navigate({ to }), [navigate])
-  const [selected, setSelected] = useState(-1)
+  const [selected, setSelected] = useState(nothingSelected)
   const [shown, setShown] = useState(nothingShown)
   const pages = usePages({ keys, read, isLive, shown, countSince })
-  const { count, rowAt } = pages
+  const { count, indexOf, rowAt } = pages
   const virtual = useVirtualizer({
     count,
     getScrollElement: () => frame.current,
@@ -131,16 +156,22 @@ const LoadedList = <Model extends { readonly id: string }>({
   })
 
   useEffect(() => {
+    const id = selected.id ?? rowAt(selected.index)?.id ?? null
+    const index = (id === null ? null : indexOf(id)) ?? selected.index
+    if (id !== selected.id || index !== selected.index) setSelected({ id, index })
+  })
+
+  useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (isTyping(event) || event.metaKey || event.ctrlKey || event.altKey) return
       if (event.key === "j" || event.key === "k") {
         event.preventDefault()
-        const next = Math.min(count - 1, Math.max(0, selected + (event.key === "j" ? 1 : -1)))
-        setSelected(next)
+        const next = Math.min(count - 1, Math.max(0, selected.index + (event.key === "j" ? 1 : -1)))
+        setSelected({ id: rowAt(next)?.id ?? null, index: next })
         virtual.scrollToIndex(next)
       }
-      const row = rowAt(selected)
-      if (event.key === "Enter" && row !== undefined) {
+      const row = rowAt(selected.index)
+      if (event.key === "Enter" && row !== undefined && row.id === selected.id) {
         // A link or a button that has the focus does what it is for; the list itself can have it, too.
         const { activeElement, body } = document
         if (activeElement === body || activeElement === frame.current) open(to(row))
@@ -151,8 +182,16 @@ const LoadedList = <Model extends { readonly id: string }>({
   }, [count, open, rowAt, selected, to, virtual])
 
   if (pages.isPending) return <Loading />
+  const searched = pages.searched === null ? null : <SearchedNote {...pages.searched} />
   if (count === 0) {
-    return pages.error === null ? <Empty>{empty}</Empty> : <Failure error={pages.error} retry={pages.retry} />
+    return pages.error === null ? (
+      <>
+        <Empty>{empty}</Empty>
+        {searched}
+      </>
+    ) : (
+      <Failure error={pages.error} retry={pages.retry} />
+    )
   }
   const given = columns.map(({ width }) => width)
   const widths = {
@@ -177,7 +216,7 @@ const LoadedList = <Model extends { readonly id: string }>({
               <DrawnRow
                 key={row.id}
                 columns={columns}
-                isSelected={index === selected}
+                isSelected={row.id === selected.id}
                 open={open}
                 row={row}
                 start={start}
@@ -187,6 +226,7 @@ const LoadedList = <Model extends { readonly id: string }>({
           )}
         </div>
       </div>
+      {searched}
       {isLive ? <LiveNote arrived={pages.arrived} count={pages.newest} waitMs={pages.waitMs} /> : null}
       {pages.error === null ? null : <Failure error={pages.error} retry={pages.retry} />}
     </>

@@ -2,11 +2,22 @@ import { type Query, useQueries, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useState } from "react"
 import { waitAfter } from "./Pace.ts"
 
+/** What was read for a text. */
+export interface Searched {
+  readonly count: number
+  /** When the oldest of them arrived; null if there was none. */
+  readonly since: string | null
+  /** Whether older ones were left out. */
+  readonly isCut: boolean
+}
+
 /** What every list of the API answers. */
 export interface Page<Model> {
   readonly models: ReadonlyArray<Model>
   readonly next_cursor: string | null
   readonly has_more: boolean
+  /** Only of rows that were found by a text. */
+  readonly searched?: Searched
 }
 
 /** A list that is live is read again this often (ms), and not while the page is in the background. */
@@ -153,6 +164,15 @@ export const usePages = <Model extends { readonly id: string }>({
       const n = wanted.findLastIndex(({ first }) => first <= index)
       return results[n]?.data?.models[index - wanted[n]!.first]
     },
+    /** Null: the row is in none of the pages that are read now. */
+    indexOf: (id: string): number | null => {
+      for (const [n, { first }] of wanted.entries()) {
+        const index = results[n]?.data?.models.findIndex((row) => row.id === id) ?? -1
+        if (index >= 0) return first + index
+      }
+      return null
+    },
+    searched: first?.data?.searched ?? null,
     isPending: wanted[0] === top && first?.isPending === true,
     error: results.find(({ error }) => error !== null)?.error ?? null,
     retry: () => Promise.all(results.flatMap(({ isError, refetch }) => (isError ? [refetch()] : []))),

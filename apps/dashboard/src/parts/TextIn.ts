@@ -58,18 +58,20 @@ export const hasText = ({ body, headers, path, query }: Content, text: string): 
 }
 
 /** Those of the newest rows whose content has a text. They are one page. */
-export const withText = async <Model extends { readonly data?: Content | null }>(
+export const withText = async <Model extends { readonly data?: Content | null; readonly ingested_at: string }>(
   text: string,
   read: (cursor: string | null) => Promise<Page<Model>>
 ): Promise<Page<Model>> => {
   const models: Array<Model> = []
   let cursor: string | null = null
-  let seen = 0
+  let count = 0
+  let since: string | null = null
   do {
     const page: Page<Model> = await read(cursor)
-    seen += page.models.length
+    count += page.models.length
+    since = page.models.at(-1)?.ingested_at ?? since
     models.push(...page.models.filter(({ data }) => data != null && hasText(data, text)))
     cursor = page.has_more ? page.next_cursor : null
-  } while (cursor !== null && seen < mostRead)
-  return { models, next_cursor: null, has_more: false }
+  } while (cursor !== null && count < mostRead)
+  return { models, next_cursor: null, has_more: false, searched: { count, since, isCut: cursor !== null } }
 }

@@ -11,6 +11,7 @@ import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { rabbitMq } from "./RabbitMq.ts"
+import { redisStream } from "./RedisStream.ts"
 import { masked } from "./SecretSettings.ts"
 import { spreadsheet } from "./Spreadsheet.ts"
 import { sqlDatabase } from "./SqlDatabase.ts"
@@ -33,7 +34,8 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   objectStoreR,
   objectStoreS,
   sqlDatabase,
-  rabbitMq
+  rabbitMq,
+  redisStream
 ]
 
 const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))

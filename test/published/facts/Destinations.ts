@@ -20,10 +20,11 @@ const calls = tests("test/contract/ApiDestinations.test.ts")(
 
 const sql = tests("packages/foreign-databases/test/PostgresServers.test.ts")
 const amqp = tests("packages/foreign-databases/test/AmqpStrangers.test.ts")
+const redis = tests("packages/foreign-databases/test/RedisStrangers.test.ts")
 const strangers = tests("packages/foreign-databases/test/Strangers.test.ts")
 
 /** Types that have separate rows. */
-const told = new Set(["HTTP", "CLI", "MOCK_API", "SQL_DATABASE", "RABBITMQ"])
+const told = new Set(["HTTP", "CLI", "MOCK_API", "SQL_DATABASE", "RABBITMQ", "REDIS_STREAM"])
 const calling = connectors.map(({ type }) => type).filter((type) => !told.has(type))
 const authTypes: ReadonlySet<string> = new Set(connectors.flatMap(({ auths }) => auths.map(String)))
 /** The contract's authentication types that have no separate rows. */
@@ -184,6 +185,7 @@ export const destinations: Section = {
       sql("Wrong password, unknown user and missing right to insert are reported as rejected credentials")
     ),
     row("type RABBITMQ", amqp("Message to a broker %s has the expected result")),
+    row("type REDIS_STREAM", redis("Entry for a server %s has the expected result")),
     ...calling.map((type) => row(`type ${type}`, calls)),
     row(
       "a type that there is not is refused",

@@ -9,6 +9,7 @@ import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { rabbitMq } from "./RabbitMq.ts"
+import { redisStream } from "./RedisStream.ts"
 import { sqlDatabase } from "./SqlDatabase.ts"
 import type { ConformanceRow } from "./Row.ts"
 
@@ -29,7 +30,8 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   objectStoreR,
   objectStoreS,
   sqlDatabase,
-  rabbitMq
+  rabbitMq,
+  redisStream
 ]
 
 const byType: ReadonlyMap<string, ConformanceRow> = new Map(rows.map((row) => [row.type, row]))

@@ -53,6 +53,8 @@ export interface Publishing<P extends BrokerProtocol> {
   readonly messageOf: (message: Message, facts: AttemptFacts) => BrokerProtocols[P]["message"]
   /** By the codes of the protocol. */
   readonly meanings: Readonly<Record<string, Meaning>>
+  /** What the broker may repeat, and nobody is shown: the password, unless others are named. */
+  readonly secrets?: ReadonlyArray<string>
   /** The recorded answer, from what the broker calls the message. */
   readonly answer: (said: string) => Schema.JsonObject
 }
@@ -73,13 +75,14 @@ export const publishing = <P extends BrokerProtocol>({
   meanings,
   messageOf,
   place,
-  protocol
+  protocol,
+  secrets = [place.password]
 }: Publishing<P>): SessionSender["connect"] => {
   const failureOf = ({ code, said, shared }: BrokerRefusal): SessionFailure => {
     const meaning = Object.hasOwn(meanings, code) ? meanings[code]! : unknown
     return new SessionFailure({
       code: meaning.code,
-      message: refusalText(meaning.what, code, said, place.password),
+      message: refusalText(meaning.what, code, said, secrets),
       // The broker ends the connection without naming the message: others under way were not refused.
       final: meaning.final && !shared,
       broken: false

@@ -37,10 +37,29 @@ export interface RedisEntry {
   readonly fields: ReadonlyArray<readonly [name: string, value: string | Uint8Array]>
 }
 
+/** A NATS server with JetStream. */
+export interface NatsServer extends ServerSignIn {
+  /** Whether TLS begins before the server's greeting. */
+  readonly tlsFirst: boolean
+  /** Empty: not signed in by it. */
+  readonly token: string
+  readonly seed: string
+  readonly jwt: string
+}
+
+export interface NatsMessage {
+  /** Without spaces and control characters. */
+  readonly subject: string
+  /** Names and values are printable ASCII. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
+
 /** The protocols: what is opened, and what is published over it. A new protocol is a line here. */
 export interface BrokerProtocols {
   readonly amqp: { readonly place: AmqpExchange; readonly message: AmqpMessage }
   readonly redis: { readonly place: RedisDatabase; readonly message: RedisEntry }
+  readonly nats: { readonly place: NatsServer; readonly message: NatsMessage }
 }
 
 export type BrokerProtocol = keyof BrokerProtocols

@@ -9,6 +9,7 @@ import { mailbox } from "./Mailbox.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
+import { natsJetStream } from "./NatsJetStream.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { rabbitMq } from "./RabbitMq.ts"
 import { redisStream } from "./RedisStream.ts"
@@ -35,7 +36,8 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   objectStoreS,
   sqlDatabase,
   rabbitMq,
-  redisStream
+  redisStream,
+  natsJetStream
 ]
 
 const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))

@@ -7,6 +7,7 @@ import { http } from "./Http.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
+import { natsJetStream } from "./NatsJetStream.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { rabbitMq } from "./RabbitMq.ts"
 import { redisStream } from "./RedisStream.ts"
@@ -31,7 +32,8 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   objectStoreS,
   sqlDatabase,
   rabbitMq,
-  redisStream
+  redisStream,
+  natsJetStream
 ]
 
 const byType: ReadonlyMap<string, ConformanceRow> = new Map(rows.map((row) => [row.type, row]))

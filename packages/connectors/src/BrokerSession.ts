@@ -32,6 +32,8 @@ export interface Meaning {
   readonly code: AttemptErrorCode
   readonly final: boolean
   readonly what: string
+  /** The connection is not used again, because the host name may lead to another server by now. */
+  readonly isStale?: true
 }
 
 /** Not final, because what is wrong at the broker may be repaired while retries last. */
@@ -40,6 +42,9 @@ export const passing = (what: string, code: AttemptErrorCode = "BAD_RESPONSE"): 
   final: false,
   what
 })
+
+/** The server is not the one to send to any more. */
+export const stale = (what: string): Meaning => ({ ...passing(what), isStale: true })
 
 /** The broker would refuse the same message again. */
 export const lasting = (what: string): Meaning => ({ code: "BAD_RESPONSE", final: true, what })
@@ -85,7 +90,7 @@ export const publishing = <P extends BrokerProtocol>({
       message: refusalText(meaning.what, code, said, secrets),
       // The broker ends the connection without naming the message: others under way were not refused.
       final: meaning.final && !shared,
-      broken: false
+      broken: meaning.isStale === true
     })
   }
   return Effect.gen(function* () {

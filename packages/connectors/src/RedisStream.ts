@@ -1,6 +1,6 @@
 import type { Message } from "@tidegate/model/Message"
 import type { RedisEntry } from "./Brokers.ts"
-import { eventFields, lasting, type Meaning, messagesAtOnce, passing, publishing } from "./BrokerSession.ts"
+import { eventFields, lasting, type Meaning, messagesAtOnce, passing, publishing, stale } from "./BrokerSession.ts"
 import { type AttemptFacts, connector, payloadPerStep } from "./Connector.ts"
 import { filled, filling, template, TemplateText, Unrenderable } from "./Rendering.ts"
 import {
@@ -42,8 +42,8 @@ const meanings: Readonly<Record<string, Meaning>> = {
   MISCONF: passing("the server cannot write to its disk"),
   LOADING: passing("the server has not read its data yet"),
   BUSY: passing("the server is busy with a script"),
-  READONLY: passing("the server is a replica, which takes no entries"),
-  MASTERDOWN: passing("the server is a replica that has lost its primary"),
+  READONLY: stale("the server is a replica, which takes no entries"),
+  MASTERDOWN: stale("the server is a replica that has lost its primary"),
   NOREPLICAS: passing("the server has fewer replicas than it needs to take entries"),
   CLUSTERDOWN: passing("the cluster is down"),
   MOVED: passing("the stream is on another server of the cluster, and the gateway only goes to config.host"),

@@ -57,6 +57,7 @@ const strangers: ReadonlyArray<readonly [name: string, connection: (socket: Sock
   ["that forbids the stream", saying("-NOPERM no\r\n"), notIn],
   ["whose key is no stream", saying("-WRONGTYPE no\r\n"), { ...refused, final: true }],
   ["whose memory is full", saying("-OOM command not allowed\r\n"), refused],
+  ["that has become a replica", saying("-READONLY no\r\n"), { ...refused, broken: true }],
   ["that sends to another host", saying("-MOVED 1 127.0.0.1:1\r\n"), refused],
   ["whose error is named like a member of every object", saying("-constructor\r\n"), refused],
   ["that never answers the sign-in", () => undefined, { ...protocol, code: "TIMEOUT" }],

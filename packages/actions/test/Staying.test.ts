@@ -138,6 +138,36 @@ const rows: Readonly<Record<string, Row>> = {
     },
     stay: ["host", "port", "tls_mode"]
   },
+  redis_stream: {
+    credentials: { mode: "database_password", values: { username: "writer", password: "password-of-the-writer" } },
+    inputs: { host: "redis.example.com", stream: "orders" },
+    others: {
+      host: "elsewhere.example",
+      port: 6380,
+      database: 1,
+      stream: "other",
+      max_length: 5,
+      tls_mode: "disable",
+      connect_timeout: 5,
+      payload
+    },
+    stay: ["host", "port", "tls_mode"]
+  },
+  nats_jetstream: {
+    credentials: { mode: "database_password", values: { username: "writer", password: "password-of-the-writer" } },
+    inputs: { host: "nats.example.com", subject: "orders" },
+    others: {
+      host: "elsewhere.example",
+      port: 4223,
+      subject: "other",
+      stream: "other",
+      tls_mode: "disable",
+      tls_first: true,
+      connect_timeout: 5,
+      payload
+    },
+    stay: ["host", "port", "tls_mode"]
+  },
   object_store_s: {
     credentials: { mode: "object_store_s_access_key", values: store },
     inputs: { region: "eu-central-1", bucket: "archive" },

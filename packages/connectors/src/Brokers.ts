@@ -22,9 +22,44 @@ export interface AmqpMessage {
   readonly body: Uint8Array
 }
 
+/** A database of a Redis server. */
+export interface RedisDatabase extends ServerSignIn {
+  readonly database: number
+}
+
+/** An entry of a stream. */
+export interface RedisEntry {
+  /** The key of the stream. */
+  readonly stream: string
+  /** About how many entries the stream keeps; null: all. */
+  readonly maxLength: number | null
+  /** Names and values in their order. */
+  readonly fields: ReadonlyArray<readonly [name: string, value: string | Uint8Array]>
+}
+
+/** A NATS server with JetStream. */
+export interface NatsServer extends ServerSignIn {
+  /** Whether TLS begins before the server's greeting. */
+  readonly tlsFirst: boolean
+  /** Empty: not signed in by it. */
+  readonly token: string
+  readonly seed: string
+  readonly jwt: string
+}
+
+export interface NatsMessage {
+  /** Without spaces and control characters. */
+  readonly subject: string
+  /** Names and values are printable ASCII. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
+
 /** The protocols: what is opened, and what is published over it. A new protocol is a line here. */
 export interface BrokerProtocols {
   readonly amqp: { readonly place: AmqpExchange; readonly message: AmqpMessage }
+  readonly redis: { readonly place: RedisDatabase; readonly message: RedisEntry }
+  readonly nats: { readonly place: NatsServer; readonly message: NatsMessage }
 }
 
 export type BrokerProtocol = keyof BrokerProtocols

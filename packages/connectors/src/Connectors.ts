@@ -9,8 +9,10 @@ import { mailbox } from "./Mailbox.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
+import { natsJetStream } from "./NatsJetStream.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { rabbitMq } from "./RabbitMq.ts"
+import { redisStream } from "./RedisStream.ts"
 import { masked } from "./SecretSettings.ts"
 import { spreadsheet } from "./Spreadsheet.ts"
 import { sqlDatabase } from "./SqlDatabase.ts"
@@ -33,7 +35,9 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   objectStoreR,
   objectStoreS,
   sqlDatabase,
-  rabbitMq
+  rabbitMq,
+  redisStream,
+  natsJetStream
 ]
 
 const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))

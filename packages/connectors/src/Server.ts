@@ -61,7 +61,8 @@ export interface ServerSignIn {
   readonly connectTimeout: number
 }
 
-const textOf = (setting: unknown): string => (typeof setting === "string" ? setting : "")
+/** A setting of the authentication; empty: it is not given. */
+export const textOf = (setting: unknown): string => (typeof setting === "string" ? setting : "")
 
 export const serverSignIn = (
   { connect_timeout, host, port, tls_mode }: Address & { readonly connect_timeout: number },

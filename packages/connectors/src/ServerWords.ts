@@ -1,9 +1,9 @@
 /** Characters of a server's message that are shown. */
 const longestWords = 300
 
-/** A server's message on one line, with the secret masked; an untrusted server may repeat what it received. */
-export const shownWords = (said: string, secret: string): string => {
-  const hidden = secret === "" ? said : said.replaceAll(secret, "****")
+/** A server's message on one line, with the secrets masked; an untrusted server may repeat what it received. */
+export const shownWords = (said: string, secrets: ReadonlyArray<string>): string => {
+  const hidden = secrets.reduce((text, secret) => (secret === "" ? text : text.replaceAll(secret, "****")), said)
   return hidden
     .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ")
     .trim()
@@ -12,7 +12,7 @@ export const shownWords = (said: string, secret: string): string => {
 }
 
 /** The message of a failure: what it means, the server's own code, and its words. */
-export const refusalText = (what: string, code: string, said: string, secret: string): string => {
-  const words = shownWords(said, secret)
+export const refusalText = (what: string, code: string, said: string, secrets: ReadonlyArray<string>): string => {
+  const words = shownWords(said, secrets)
   return `${what} (${code})${words === "" ? "" : `: ${words}`}`
 }

@@ -67,7 +67,7 @@ export const failureOf = ({ fatal, said, state }: SqlRefusal, secret: string): S
   const { code, final, isTooMuch = false, what } = meanings[state] ?? meanings[state.slice(0, 2)] ?? unknown
   return new SessionFailure({
     code,
-    message: refusalText(what, state, said, secret),
+    message: refusalText(what, state, said, [secret]),
     final,
     broken: fatal || isTooMuch
   })

@@ -17,9 +17,12 @@ export interface LineAddress {
   readonly port: number
   /** True: TLS, verified against the host; false: plain text. */
   readonly tls: boolean
+  /** True: TLS begins with `secure`, after the server has agreed in plain text. */
+  readonly tlsLater?: boolean
 }
 
 export interface LineEvents {
+  /** Called once the line carries the protocol: again after `secure`. */
   readonly opened: () => void
   /** May throw: a `ServerFault`, or a `RangeError` for data that is cut off. Both end the line. */
   readonly read: (chunk: Buffer) => void
@@ -42,6 +45,8 @@ const failureOf = (error: unknown): SessionFailure => {
  * each message that it gets, so one that sends without end is cut off.
  */
 export class BrokerLine {
+  readonly #guard: Guard
+  readonly #host: string
   readonly #raw: Socket
   /** The socket that carries the protocol: the TCP socket, or TLS over it. */
   #socket: Socket
@@ -51,18 +56,26 @@ export class BrokerLine {
   #isJoined = false
   #isOver = false
 
-  constructor(guard: Guard, { host, port, tls }: LineAddress, events: LineEvents) {
+  constructor(guard: Guard, { host, port, tls, tlsLater = false }: LineAddress, events: LineEvents) {
+    this.#guard = guard
+    this.#host = host
     this.#events = events
     this.#raw = guard.openSocket({ host, port })
     this.#socket = this.#raw
     this.#watch(this.#raw)
     this.#raw.once("connect", () => {
       this.#raw.setNoDelay(true)
-      if (!tls) return this.#join()
-      this.#socket = guard.secure(this.#raw, host)
-      this.#watch(this.#socket)
-      this.#socket.once("secureConnect", () => this.#join())
+      if (tls && !tlsLater) this.secure()
+      else this.#join()
     })
+  }
+
+  /** Encrypts the line from here on. */
+  secure(): void {
+    this.#raw.removeAllListeners("data")
+    this.#socket = this.#guard.secure(this.#raw, this.#host)
+    this.#watch(this.#socket)
+    this.#socket.once("secureConnect", () => this.#join())
   }
 
   get isOpen(): boolean {

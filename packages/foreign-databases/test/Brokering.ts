@@ -1,4 +1,4 @@
-import { Effect, Layer, Result, type Scope } from "effect"
+import { Deferred, Effect, Layer, Result, type Scope } from "effect"
 import type { Socket } from "node:net"
 import type { Connector, Session } from "@tidegate/connectors/Connector"
 import type { SessionFailure } from "@tidegate/connectors/Failure"
@@ -10,6 +10,7 @@ import { Egress } from "@tidegate/egress/Egress"
 import { loopbackOnly } from "../../egress/src/Guard.ts"
 import { type Target, tcpTarget } from "../../egress/test/targets.ts"
 import * as BrokerServers from "../src/BrokerServers.ts"
+import { sent } from "./Delivering.ts"
 import { authority } from "./OwnPostgres.ts"
 
 /** The way to brokers on this machine: by `target.test`, and by `other.example`, whose certificate it has not. */
@@ -31,6 +32,28 @@ export const brokerSession = (
   if (sender.kind !== "session") throw new Error("it is none")
   return sender.connect.pipe(Effect.provideService(SqlServers, { open: () => Effect.die("there is no database here") }))
 }
+
+/** Fifty senders send one message after the other, until the broker is killed after 500 confirmations and each has failed once. */
+export const sentUntilKilled = Effect.fnUntraced(function* (session: Session, kill: Effect.Effect<void>, body = "{}") {
+  const confirmed: Array<string> = []
+  const enough = yield* Deferred.make<void>()
+  const sender = Effect.fnUntraced(function* (name: number) {
+    for (let i = 0; ; i++) {
+      const id = `evt_${name}_${i}`
+      const { answer, failure } = yield* sent(session, body, id)
+      if (answer === null) return failure!.final
+      confirmed.push(id)
+      if (confirmed.length === 500) Deferred.doneUnsafe(enough, Effect.void)
+    }
+  })
+  const killing = Effect.andThen(Deferred.await(enough), kill)
+  const senders = Effect.all(
+    Array.from({ length: 50 }, (_, i) => sender(i)),
+    { concurrency: "unbounded" }
+  )
+  const [finals] = yield* Effect.all([senders, killing], { concurrency: "unbounded" })
+  return { confirmed, finals: [...new Set(finals)] }
+})
 
 /** A server until the scope closes. */
 export const listening = (connection: (socket: Socket) => void): Effect.Effect<Target, never, Scope.Scope> =>

@@ -1,25 +1,14 @@
 import { connect } from "amqplib"
 import { Effect, type Scope } from "effect"
-import { type ChildProcess, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import { existsSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { temporaryFolder } from "../../../test/temporaryFolder.ts"
 import { auth } from "./Brokering.ts"
+import { ended, fixture, freePort, ownProgram, type OwnProgram } from "./OwnBroker.ts"
 
 /** The program of a real RabbitMQ, where one is installed (`apt-get install rabbitmq-server`). */
 export const program = ["/usr/lib/rabbitmq/bin/rabbitmq-server", "/opt/homebrew/sbin/rabbitmq-server"].find(existsSync)
-
-const fixture = (name: string): string =>
-  fileURLToPath(new URL(`../../egress/test/fixtures/${name}.pem`, import.meta.url))
-
-const freePort = Effect.callback<number>((resume) => {
-  const server = createServer().listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as { port: number }
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 /** Users, and queues with their bindings to the exchange `orders`, in the virtual host `shop`. */
 const definitions = {
@@ -61,28 +50,17 @@ const definitions = {
 }
 
 /** Somebody else's RabbitMQ, which speaks TLS too. */
-export interface OwnRabbit {
+export interface OwnRabbit extends OwnProgram {
   readonly port: number
   readonly tlsPort: number
   /** Takes what the queue holds. */
   readonly taken: (queue: string) => Promise<ReadonlyArray<{ readonly id: string; readonly message: Taken }>>
-  /** Ends it at once, as by `kill -9`. */
-  readonly kill: Effect.Effect<void>
-  readonly start: Effect.Effect<void>
 }
 interface Taken {
   readonly content: Buffer
   readonly fields: { readonly routingKey: string }
   readonly properties: Readonly<Record<string, unknown>>
 }
-
-/** Ends a process with all that it has started. It has ended when nobody holds its output any more. */
-const ended = (child: ChildProcess | undefined) =>
-  Effect.callback<void>((resume) => {
-    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
-    child.once("close", () => resume(Effect.void))
-    process.kill(-child.pid, "SIGKILL")
-  })
 
 export const ownRabbit: Effect.Effect<OwnRabbit, never, Scope.Scope> = Effect.gen(function* () {
   const home = yield* temporaryFolder
@@ -120,23 +98,12 @@ export const ownRabbit: Effect.Effect<OwnRabbit, never, Scope.Scope> = Effect.ge
   }
   // The node's register of names goes on by itself. It belongs to this broker alone.
   const registry = spawn("epmd", ["-port", String(names)], { cwd: home, env, stdio: "ignore", detached: true })
-  let child: ChildProcess | undefined
-  yield* Effect.addFinalizer(() => Effect.andThen(ended(child), ended(registry)))
-  const start = Effect.callback<void>((resume) => {
-    child = spawn(program!, [], { cwd: home, env, stdio: ["ignore", "pipe", "ignore"], detached: true })
-    let said = ""
-    child.stdout!.on("data", (chunk: Buffer) => {
-      said = (said + chunk.toString("latin1")).slice(-1_000)
-      if (said.includes("Server startup complete")) resume(Effect.void)
-    })
-    child.once("exit", (code) => resume(Effect.die(new Error(`RabbitMQ has ended (${code}): ${said}`))))
-  })
-  yield* start
+  yield* Effect.addFinalizer(() => ended(registry))
+  const broker = yield* ownProgram({ program: program!, args: [], home, env, ready: "Server startup complete" })
   return {
     port,
     tlsPort,
-    start,
-    kill: Effect.suspend(() => ended(child)),
+    ...broker,
     taken: async (queue) => {
       const connection = await connect({ port, hostname: "127.0.0.1", ...auth, vhost: "shop" })
       const channel = await connection.createChannel()

@@ -1,8 +1,8 @@
 import { describe, expect, layer } from "@effect/vitest"
-import { Context, Deferred, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { Config } from "@tidegate/connectors/Settings"
 import { rabbitMq } from "../../connectors/src/RabbitMq.ts"
-import { auth, brokers, brokerSession } from "./Brokering.ts"
+import { auth, brokers, brokerSession, sentUntilKilled } from "./Brokering.ts"
 import { sent, told } from "./Delivering.ts"
 import { ownRabbit, type OwnRabbit, program } from "./OwnRabbit.ts"
 
@@ -96,23 +96,8 @@ describe.skipIf(program === undefined)("Destination in RabbitMQ (skipped if it i
       Effect.gen(function* () {
         const { kill, start, taken } = yield* Foreign
         const to = yield* session({ routing_key: "order.paid" })
-        const confirmed: Array<string> = []
-        const failures: Array<unknown> = []
-        const enough = yield* Deferred.make<void>()
-        /** Sends one after the other until one fails. */
-        const sender = Effect.fnUntraced(function* (name: string) {
-          for (let i = 0; ; i++) {
-            const id = `evt_${name}_${i}`
-            const { answer, failure } = yield* sent(to, "{}", id)
-            if (answer === null) return void failures.push(failure?.final)
-            confirmed.push(id)
-            if (confirmed.length === 500) Deferred.doneUnsafe(enough, Effect.void)
-          }
-        })
-        const senders = Array.from({ length: 50 }, (_, i) => sender(String(i)))
-        const killing = Effect.andThen(Deferred.await(enough), kill)
-        yield* Effect.all([...senders, killing], { concurrency: "unbounded" })
-        expect(failures).toEqual(senders.map(() => false))
+        const { confirmed, finals } = yield* sentUntilKilled(to, kill)
+        expect(finals).toEqual([false])
         yield* start
         expect(told(yield* sent(to, "{}", "evt_after"))).toBe(200)
         const found = new Set((yield* Effect.promise(() => taken("kept"))).map(({ id }) => id))

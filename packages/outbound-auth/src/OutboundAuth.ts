@@ -4,6 +4,7 @@ import type { FieldErrors } from "@tidegate/model/AuthSettings"
 import { chatBotToken, emailApiKey, messagingAuthToken } from "./types/ApiCredentials.ts"
 import { databasePassword } from "./types/DatabasePassword.ts"
 import { customHeader } from "./types/CustomHeader.ts"
+import { natsNkey, natsToken } from "./types/NatsCredentials.ts"
 import { noAuth } from "./types/NoAuth.ts"
 import { tokenAuthTypes } from "./types/OAuth.ts"
 import { objectStoreRKey, objectStoreSKey } from "./types/ObjectStoreKeys.ts"
@@ -24,6 +25,8 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   objectStoreRKey,
   objectStoreSKey,
   databasePassword,
+  natsToken,
+  natsNkey,
   ...tokenAuthTypes
 ]
 

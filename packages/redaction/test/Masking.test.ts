@@ -79,7 +79,9 @@ describe("maskAuth", () => {
       ]
     ),
     ["MESSAGING_AUTH_TOKEN", { account_sid: "AC1234567890", auth_token: "0123456789" }, { auth_token: "****6789" }],
-    ["DATABASE_PASSWORD", { username: "gateway_user", password: "correct-horse" }, { password: "****orse" }]
+    ["DATABASE_PASSWORD", { username: "gateway_user", password: "correct-horse" }, { password: "****orse" }],
+    ["NATS_TOKEN", { token: "correct-horse" }, { token: "****orse" }],
+    ["NATS_NKEY", { seed: "SUAFIXEDLETTERS", jwt: "a.b.staple" }, { seed: "****TERS", jwt: "****aple" }]
   ])("The masked auth %s still shows what is not secret", (type, auth, masked) => {
     expect(maskAuth(type, auth)).toStrictEqual({ ...auth, ...masked })
   })

@@ -20,10 +20,13 @@ const calls = tests("test/contract/ApiDestinations.test.ts")(
 
 const sql = tests("packages/foreign-databases/test/PostgresServers.test.ts")
 const amqp = tests("packages/foreign-databases/test/AmqpStrangers.test.ts")
+const redis = tests("packages/foreign-databases/test/RedisStrangers.test.ts")
+const nats = tests("packages/foreign-databases/test/NatsStrangers.test.ts")
+const realNats = tests("packages/foreign-databases/test/NatsJetStream.test.ts")
 const strangers = tests("packages/foreign-databases/test/Strangers.test.ts")
 
 /** Types that have separate rows. */
-const told = new Set(["HTTP", "CLI", "MOCK_API", "SQL_DATABASE", "RABBITMQ"])
+const told = new Set(["HTTP", "CLI", "MOCK_API", "SQL_DATABASE", "RABBITMQ", "REDIS_STREAM", "NATS_JETSTREAM"])
 const calling = connectors.map(({ type }) => type).filter((type) => !told.has(type))
 const authTypes: ReadonlySet<string> = new Set(connectors.flatMap(({ auths }) => auths.map(String)))
 /** The contract's authentication types that have no separate rows. */
@@ -184,6 +187,16 @@ export const destinations: Section = {
       sql("Wrong password, unknown user and missing right to insert are reported as rejected credentials")
     ),
     row("type RABBITMQ", amqp("Message to a broker %s has the expected result")),
+    row("type REDIS_STREAM", redis("Entry for a server %s has the expected result")),
+    row("type NATS_JETSTREAM", nats("Message to a server %s has the expected result")),
+    row(
+      "auth_type NATS_TOKEN",
+      realNats("Message is delivered over TLS by a token, and not to a server with another certificate")
+    ),
+    row(
+      "auth_type NATS_NKEY",
+      realNats("User of an operator's account is let in by the JWT and the seed, and not with another seed")
+    ),
     ...calling.map((type) => row(`type ${type}`, calls)),
     row(
       "a type that there is not is refused",

@@ -20,6 +20,7 @@ const particular: Readonly<Record<string, Schema.JsonObject>> = {
   OAUTH2_CLIENT_CREDENTIALS: { ...client, scope: "readable" },
   OAUTH_REFRESH_TOKEN: { ...client, refresh_token: secret },
   OAUTH2_AUTHORIZATION_CODE: { ...client, authorization_url: "https://id.example.com/auth", refresh_token: secret },
+  NATS_NKEY: { seed: "SUAASCIJBEEQSCIJBEEQSCIJBEEQSCIJBEEQSCIJBEEQSCIJBEEQSCKHGM", jwt: `a.${secret}.b` },
   SERVICE_ACCOUNT: { client_email: "readable", private_key: privateKey, token_uri: client.token_url }
 }
 

@@ -7,8 +7,10 @@ import { http } from "./Http.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
+import { natsJetStream } from "./NatsJetStream.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { rabbitMq } from "./RabbitMq.ts"
+import { redisStream } from "./RedisStream.ts"
 import { sqlDatabase } from "./SqlDatabase.ts"
 import type { ConformanceRow } from "./Row.ts"
 
@@ -29,7 +31,9 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   objectStoreR,
   objectStoreS,
   sqlDatabase,
-  rabbitMq
+  rabbitMq,
+  redisStream,
+  natsJetStream
 ]
 
 const byType: ReadonlyMap<string, ConformanceRow> = new Map(rows.map((row) => [row.type, row]))

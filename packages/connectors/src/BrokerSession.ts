@@ -1,0 +1,114 @@
+import { Effect, type Schema } from "effect"
+import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
+import type { Message } from "@tidegate/model/Message"
+import { type BrokerProtocol, type BrokerProtocols, type BrokerRefusal, Brokers } from "./Brokers.ts"
+import type { Answer, AttemptFacts, Session, SessionSender } from "./Connector.ts"
+import { SessionFailure } from "./Failure.ts"
+import { Unrenderable } from "./Rendering.ts"
+import { refusalText } from "./ServerWords.ts"
+
+/** What the types of destinations that publish to a message broker have in common. */
+
+/** Messages under way of a destination: the default and the maximum. */
+const usualAtOnce = 50
+const maxAtOnce = 200
+
+export const messagesAtOnce = (max_concurrency: number | null): number =>
+  Math.min(max_concurrency ?? usualAtOnce, maxAtOnce)
+
+/** What a message says of its event, beside the body. */
+export const eventFields = (facts: AttemptFacts): Readonly<Record<string, string>> => ({
+  event_id: facts.eventId,
+  request_id: facts.requestId,
+  source_id: facts.sourceId,
+  connection_id: facts.connectionId,
+  destination_id: facts.destinationId,
+  attempt_number: String(facts.attemptNumber),
+  created_at: new Date(facts.createdAt).toISOString()
+})
+
+/** What a broker's code means for the attempt. */
+export interface Meaning {
+  readonly code: AttemptErrorCode
+  readonly final: boolean
+  readonly what: string
+  /** The connection is not used again, because the host name may lead to another server by now. */
+  readonly isStale?: true
+}
+
+/** Not final, because what is wrong at the broker may be repaired while retries last. */
+export const passing = (what: string, code: AttemptErrorCode = "BAD_RESPONSE"): Meaning => ({
+  code,
+  final: false,
+  what
+})
+
+/** The server is not the one to send to any more. */
+export const stale = (what: string): Meaning => ({ ...passing(what), isStale: true })
+
+/** The broker would refuse the same message again. */
+export const lasting = (what: string): Meaning => ({ code: "BAD_RESPONSE", final: true, what })
+
+const unknown = passing("the broker has refused the message")
+
+export interface Publishing<P extends BrokerProtocol> {
+  readonly protocol: P
+  readonly place: BrokerProtocols[P]["place"]
+  /** Throws `Unrenderable` if the event makes no message. */
+  readonly messageOf: (message: Message, facts: AttemptFacts) => BrokerProtocols[P]["message"]
+  /** By the codes of the protocol. */
+  readonly meanings: Readonly<Record<string, Meaning>>
+  /** What the broker may repeat, and nobody is shown: the password, unless others are named. */
+  readonly secrets?: ReadonlyArray<string>
+  /** The recorded answer, from what the broker calls the message. */
+  readonly answer: (said: string) => Schema.JsonObject
+}
+
+const unrenderable = (message: string): SessionFailure =>
+  new SessionFailure({ code: "TEMPLATE_ERROR", message, final: true, broken: false })
+
+const confirmed = (answer: Schema.JsonObject): Answer => ({
+  status: 200,
+  headers: { "content-type": "application/json" },
+  body: Buffer.from(JSON.stringify(answer)),
+  bodyTruncated: false
+})
+
+/** The session of a destination that publishes each message to a broker, and succeeds when the broker has confirmed it. */
+export const publishing = <P extends BrokerProtocol>({
+  answer,
+  meanings,
+  messageOf,
+  place,
+  protocol,
+  secrets = [place.password]
+}: Publishing<P>): SessionSender["connect"] => {
+  const failureOf = ({ code, said, shared }: BrokerRefusal): SessionFailure => {
+    const meaning = Object.hasOwn(meanings, code) ? meanings[code]! : unknown
+    return new SessionFailure({
+      code: meaning.code,
+      message: refusalText(meaning.what, code, said, secrets),
+      // The broker ends the connection without naming the message: others under way were not refused.
+      final: meaning.final && !shared,
+      broken: meaning.isStale === true
+    })
+  }
+  return Effect.gen(function* () {
+    const brokers = yield* Brokers
+    const publish = yield* brokers.open(protocol, place)
+    const send: Session["send"] = (message, facts, mayStart) => {
+      let made: BrokerProtocols[P]["message"]
+      try {
+        made = messageOf(message, facts)
+      } catch (fault) {
+        if (fault instanceof Unrenderable) return Effect.fail(unrenderable(fault.message))
+        throw fault
+      }
+      return publish(made, mayStart).pipe(
+        Effect.map((said) => confirmed(answer(said))),
+        Effect.mapError((failure) => (failure._tag === "BrokerRefusal" ? failureOf(failure) : failure))
+      )
+    }
+    return { send }
+  })
+}

@@ -25,7 +25,7 @@ import {
   type SettingsOf,
   text
 } from "./Settings.ts"
-import { signer } from "./SignedRequest.ts"
+import { signer, signingKeyOf } from "./SignedRequest.ts"
 
 /** Object stores with the S3 protocol: each event becomes an object, and a repeated delivery writes the same object again. */
 
@@ -170,12 +170,15 @@ const codingOf = ({ body, headers }: Pick<Message, "body" | "headers">): string 
 
 const method = "PUT"
 
+/** Buckets with retention require `content-md5`, and all compatible stores accept it. */
+const digests = ["x-amz-content-sha256", "content-md5"] as const
+
 /** Writes objects into a bucket by PUT. `region`: the region of the signature. */
 const putting = (
   { body_template, content_type, include_metadata, key_template }: Stored,
   bucket: string,
   region: string,
-  { settings: auth }: OpenAuth
+  auth: OpenAuth
 ): HttpSender => {
   const key = template(key_template)
   const body = body_template === null ? null : template(body_template)
@@ -203,17 +206,7 @@ const putting = (
     return [Buffer.from(text), null]
   }
 
-  const sign =
-    typeof auth["access_key_id"] === "string" && typeof auth["secret_access_key"] === "string"
-      ? signer(
-          {
-            accessKeyId: auth["access_key_id"],
-            secretAccessKey: auth["secret_access_key"],
-            ...(typeof auth["session_token"] === "string" ? { sessionToken: auth["session_token"] } : {})
-          },
-          region
-        )
-      : null
+  const signing = signingKeyOf(auth)
 
   return {
     kind: "http",
@@ -236,7 +229,7 @@ const putting = (
         return new Refusal({ code: "TEMPLATE_ERROR", message: cause.message, method, shownUrl: bucket })
       }
     },
-    ...(sign === null ? {} : { complete: (request, facts) => sign(request, facts.timestampSeconds) })
+    ...(signing === null ? {} : { complete: signer(signing, { service: "s3", region, digests }) })
   }
 }
 

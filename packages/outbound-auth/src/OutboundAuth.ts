@@ -6,7 +6,7 @@ import { databasePassword } from "./types/DatabasePassword.ts"
 import { customHeader } from "./types/CustomHeader.ts"
 import { noAuth } from "./types/NoAuth.ts"
 import { tokenAuthTypes } from "./types/OAuth.ts"
-import { objectStoreRKey, objectStoreSKey } from "./types/ObjectStoreKeys.ts"
+import { awsAccessKey, objectStoreRKey, objectStoreSKey } from "./types/AccessKeys.ts"
 import { type DeliveryAuth, nothing, type OutboundAuthType } from "./types/OutboundAuthType.ts"
 import { serviceSignature } from "./types/ServiceSignature.ts"
 import { unknownSettings, unlessRefused } from "@tidegate/model/SettingNames"
@@ -23,6 +23,7 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   messagingAuthToken,
   objectStoreRKey,
   objectStoreSKey,
+  awsAccessKey,
   databasePassword,
   ...tokenAuthTypes
 ]

@@ -30,11 +30,11 @@ export const awsSender = (
   return key === null ? sender : { ...sender, complete: signer(key, { region, service }) }
 }
 
-/** A call of the AWS JSON protocol. `version`: 1.0 or 1.1. */
-export const jsonCall = (version: string, target: string, body: object): Omit<ApiCall, "url"> => ({
+/** A call of the AWS JSON protocol. `version`: 1.0 or 1.1. `body`: the members, or their JSON. */
+export const jsonCall = (version: string, target: string, body: object | string): Omit<ApiCall, "url"> => ({
   headers: ["x-amz-target", target],
   contentType: `application/x-amz-json-${version}`,
-  body: JSON.stringify(body)
+  body: typeof body === "string" ? body : JSON.stringify(body)
 })
 
 /** Judges answers of the JSON protocols. `member`: a text that every successful answer has. */

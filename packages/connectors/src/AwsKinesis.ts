@@ -65,7 +65,9 @@ export const awsKinesis = connector({
         const data = body === null ? documentOf(message, facts, include_metadata) : Buffer.from(body(fill))
         withinLimit(data.byteLength + Buffer.byteLength(PartitionKey), largest.kinesis)
         const Data = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64")
-        return jsonCall("1.1", "Kinesis_20131202.PutRecord", { ...target, PartitionKey, Data })
+        // Base64 has nothing to escape. To search the largest record for it would hold the event loop.
+        const rest = JSON.stringify({ ...target, PartitionKey })
+        return jsonCall("1.1", "Kinesis_20131202.PutRecord", `${rest.slice(0, -1)},"Data":"${Data}"}`)
       },
       judgeJson("SequenceNumber")
     )

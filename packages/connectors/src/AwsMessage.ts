@@ -5,6 +5,7 @@ import type { Message } from "@tidegate/model/Message"
 import { jsonEscape } from "@tidegate/interpolation/Escape"
 import { utf8 } from "@tidegate/json/JsonText"
 import { maxParsedBytes } from "@tidegate/json/LargeJson"
+import { withinLimit } from "./AwsApi.ts"
 import type { AttemptFacts } from "./Connector.ts"
 import { codingOf, envelopeOf, metadataOf } from "./Envelope.ts"
 import {
@@ -63,8 +64,6 @@ export type Attributes = Readonly<Record<string, string>>
 export interface Content {
   readonly text: string
   readonly attributes: Attributes
-  /** As the services count it: the text, and names, types and values of the attributes. */
-  readonly bytes: number
 }
 
 /** The type of all attributes. */
@@ -74,20 +73,24 @@ export const attributeType = "String"
 const asAttribute = (value: Message["headers"][string] | undefined): string =>
   typeof value === "string" && value.length <= 256 && sendable.test(value) ? value : ""
 
+/** Bytes as the services count them: the text, and names, types and values of the attributes. */
 const sizeOf = (text: string, attributes: Attributes): number =>
   Object.entries(attributes).reduce(
     (bytes, [name, value]) => bytes + name.length + attributeType.length + Buffer.byteLength(value),
     Buffer.byteLength(text)
   )
 
-/** The message of an event. Bytes that a message cannot have are sent as base64, and an attribute says so. */
+/** The message of an event, of at most `limit` bytes. Bytes that a message cannot have are sent as base64, and an attribute says so. */
 export const contentOf = (
   fill: Fill,
   message: Message,
   facts: AttemptFacts,
   body: ((fill: Fill) => string) | null,
-  includeMetadata: boolean
+  includeMetadata: boolean,
+  limit: number
 ): Content => {
+  // First, because a payload that is much too large would hold the event loop.
+  if (body === null) withinLimit(message.body.byteLength, limit)
   const payload = body === null && isUtf8(message.body) ? utf8(message.body) : null
   const isPlain = payload !== null && sendable.test(payload)
   const text = body !== null ? body(fill) : isPlain ? payload : Buffer.from(message.body).toString("base64")
@@ -105,7 +108,8 @@ export const contentOf = (
   }
   // An attribute may not be empty: the call of a workflow step has no connection.
   const attributes = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ""))
-  return { text, attributes, bytes: sizeOf(text, attributes) }
+  withinLimit(sizeOf(text, attributes), limit)
+  return { text, attributes }
 }
 
 /** The settings of queues and topics that keep an order. */

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { form } from "./Api.ts"
 import { judgeAws } from "./AwsAnswers.ts"
-import { awsLeadsTo, awsSender, largest, withinLimit } from "./AwsApi.ts"
+import { awsLeadsTo, awsSender, largest } from "./AwsApi.ts"
 import {
   attributeType,
   bodyTemplate,
@@ -92,8 +92,7 @@ export const awsSns = connector({
     return awsSender(
       { auth, service: "sns", region, url: `${endpoint ?? awsOrigin("sns", region)}/` },
       (fill, facts, message) => {
-        const { attributes, bytes, text } = contentOf(fill, message, facts, body, include_metadata)
-        withinLimit(bytes, largest.sns)
+        const { attributes, text } = contentOf(fill, message, facts, body, include_metadata, largest.sns)
         const line = title === null ? "" : subjectOf(fill, title)
         const fields = [
           ["Action", "Publish"],

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { awsLeadsTo, awsSender, jsonCall, judgeJson, largest, withinLimit } from "./AwsApi.ts"
+import { awsLeadsTo, awsSender, jsonCall, judgeJson, largest } from "./AwsApi.ts"
 import {
   attributeType,
   bodyTemplate,
@@ -88,8 +88,7 @@ export const awsSqs = connector({
     return awsSender(
       { auth, service: "sqs", region: region ?? regionIn(queue_url) ?? "", url },
       (fill, facts, message) => {
-        const { attributes, bytes, text } = contentOf(fill, message, facts, body, include_metadata)
-        withinLimit(bytes, largest.sqs)
+        const { attributes, text } = contentOf(fill, message, facts, body, include_metadata, largest.sqs)
         const named = Object.entries(attributes).map(([name, StringValue]) => [
           name,
           { DataType: attributeType, StringValue }

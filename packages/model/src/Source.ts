@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { Channel, DeliveryMode, Schedule } from "./Channel.ts"
 import { RatePeriod } from "./Destination.ts"
 import { ProviderSettings } from "./ProviderSource.ts"
+import { ScheduleSettings } from "./ScheduledSource.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /** The HTTP methods a source can accept. */
@@ -121,7 +122,9 @@ export const Source = Schema.Struct({
     rate_limit: Schema.NullOr(Schema.Int),
     rate_limit_period: Schema.NullOr(RatePeriod),
     /** Only of a source of type PROVIDER. */
-    provider: Schema.optionalKey(ProviderSettings)
+    provider: Schema.optionalKey(ProviderSettings),
+    /** Only of a source of type CRON. */
+    schedule: Schema.optionalKey(ScheduleSettings)
   }),
   // The members below are only of sources of type PROVIDER.
   provider_key: Schema.optionalKey(Schema.String),
@@ -131,6 +134,12 @@ export const Source = Schema.Struct({
   provider_account_id: Schema.optionalKey(Schema.NullOr(Schema.String)),
   /** Null: it polls by its own choice, and has no channel. */
   channel: Schema.optionalKey(Schema.NullOr(Channel)),
+  next_due_at: Schema.optionalKey(
+    Schema.NullOr(Timestamp).annotate({
+      description:
+        "Only of a source of type CRON: when it makes its next request. Null: it is disabled, or there is no such time"
+    })
+  ),
   disabled_at: Schema.NullOr(Timestamp),
   created_at: Timestamp,
   updated_at: Timestamp

@@ -2,10 +2,8 @@ import { Result, Schema } from "effect"
 import { maxSourceBody } from "@tidegate/model/BodyLimits"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
-import { type ProviderSettings, providerType } from "@tidegate/model/ProviderSource"
-import { CustomResponse, type Source, type SourceMethod } from "@tidegate/model/Source"
+import { CustomResponse } from "@tidegate/model/Source"
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
-import { systemType } from "@tidegate/model/SystemSource"
 import type { Warning } from "@tidegate/model/Warning"
 import { providerOf } from "@tidegate/verification/Providers"
 import { misplacedSettings } from "@tidegate/verification/SettingPlaces"
@@ -25,29 +23,24 @@ import { Name, optional } from "./Members.ts"
 import { type Change, judgedByOwner, type Next, resource, type Situation } from "./Resource.ts"
 import { SourcePatch, SourceRecord, SourceWrite } from "./source/SourceDocument.ts"
 import { example } from "./source/Example.ts"
-import { members, itemSettings, settings, Type } from "./source/Members.ts"
-import { misplacedProvider, providerSettings } from "./source/Provider.ts"
+import type { SourceConfig, SourceFields } from "./source/Fields.ts"
+import { itemSettings, members, scheduledSettings, settings, Type } from "./source/Members.ts"
+import { misplacedProvider } from "./source/Provider.ts"
 import { modeAndProxy } from "./source/Proxy.ts"
 import { at } from "./ExampleIds.ts"
 import { slugOf } from "./source/Url.ts"
+import {
+  defaultMethods,
+  isWithoutSenders,
+  plainSettings,
+  refuseForeign,
+  settingsWithoutSenders
+} from "./source/WithoutSenders.ts"
 
-/** `config` as stored: all members of the record's except `auth`, which has a column of its own. */
-export type SourceConfig = Omit<Source["config"], "auth">
-
-/** The writable fields of a source, validated and complete; secrets in plain text. */
-export interface SourceFields {
-  readonly name: string
-  readonly description: string | null
-  readonly type: string
-  readonly disabled: boolean
-  /** Its name in its URL, beside its id; null: only the id. */
-  readonly slug: string | null
-  readonly config: SourceConfig
-  readonly auth: Schema.JsonObject
-}
+export type { SourceConfig, SourceFields } from "./source/Fields.ts"
 
 const beside = { ...authMembers, ...settings }
-const config = { ...beside, ...itemSettings }
+const config = { ...beside, ...itemSettings, ...scheduledSettings }
 const { description, ...further } = members
 const rest = { description, type: optional(Type), ...further, config: optional(Schema.Struct(config)) }
 const Write = Schema.Struct({ name: Name, ...rest })
@@ -55,9 +48,11 @@ const Patch = Schema.Struct({ name: optional(Name), ...rest })
 type Write = typeof Write.Type
 type Config = NonNullable<(typeof Patch.Type)["config"]>
 
-/** The settings that may also stand at the top of a body. Not `provider`: a text of that name is meant for `auth`. */
+/**
+ * The settings that may also stand at the top of a body. Not `provider`: a text of that name is meant for `auth`. Not `schedule`: a record of
+ * type PROVIDER has another one there.
+ */
 const flat = Object.keys(beside)
-const defaultMethods: ReadonlyArray<SourceMethod> = ["POST", "PUT", "PATCH", "DELETE"]
 
 const isProvider = (members: unknown): boolean => isObject(members) && typeof members["provider"] !== "string"
 
@@ -121,11 +116,6 @@ const chatDefer = (
     : Result.succeed(deferred)
 }
 
-const onlyOfProviders = (config: Config): Result.Result<void, FieldErrors> =>
-  (config.provider ?? null) === null
-    ? Result.void
-    : fieldError("config.provider", `is for sources of type ${providerType} only`)
-
 /** The settings of a source of `type`: absent ones stay as stored. */
 const settled = (
   type: string,
@@ -137,7 +127,7 @@ const settled = (
       custom_response: customResponse(config.custom_response, stored.custom_response),
       proxied: modeAndProxy(config, stored),
       chat_defer_ephemeral: chatDefer(type, config.chat_defer_ephemeral, stored),
-      provider: onlyOfProviders(config)
+      others: refuseForeign(type, config)
     }),
     ({ chat_defer_ephemeral, custom_response, proxied }) => {
       const methods = config.allowed_http_methods
@@ -159,82 +149,15 @@ const knownType = (type: string, stored: string | null, config: Config): Result.
   return fault === null ? Result.void : fieldError("type", fault)
 }
 
-const plainSettings = {
-  allowed_http_methods: defaultMethods,
-  custom_response: null,
-  mode: "webhook",
-  proxy: null,
-  chat_defer_ephemeral: false,
-  rate_limit: null,
-  rate_limit_period: null
-} as const
 const nothingStored = { type: "", ...plainSettings } as const
-
-/** What each setting may be in a source that nobody can send to: the values that its record has, so that it can be written back. */
-const withoutEffect: { readonly [Name in Exclude<keyof Config, "provider">]-?: (value: Config[Name]) => boolean } = {
-  auth_type: (type) => type === null,
-  auth: (auth) => isEmpty(auth),
-  allowed_http_methods: (methods) => methods === null || JSON.stringify(methods) === JSON.stringify(defaultMethods),
-  custom_response: (response) => isEmpty(response),
-  mode: (mode) => mode === "webhook",
-  proxy: (proxy) => isEmpty(proxy),
-  chat_defer_ephemeral: (deferred) => deferred !== true,
-  rate_limit: (limit) => limit === null,
-  rate_limit_period: (period) => period === null
-}
-
-const isEmpty = (value: object | null | undefined): boolean =>
-  value === null || value === undefined || Object.keys(value).length === 0
-
-const noEffect = (type: string): string => `has no effect on a source of type ${type}: nobody can send to it`
-
-const refuseOthers = (type: string, config: Config): Result.Result<void, FieldErrors> => {
-  const faults = Object.entries(withoutEffect).flatMap(([name, mayBe]) => {
-    const value = config[name as keyof typeof withoutEffect]
-    const isRefused = value !== undefined && !(mayBe as (value: unknown) => boolean)(value)
-    return isRefused ? [{ path: `config.${name}`, message: noEffect(type) }] : []
-  })
-  return faults.length === 0 ? Result.void : Result.fail(faults)
-}
-
-/** What is checked of the settings of a source that nobody can send to. */
-const ofNobody = (type: string, config: Config, slug: Result.Result<string | null, FieldErrors>) => ({
-  others: refuseOthers(type, config),
-  slug: Result.flatMap(slug, (slug) => (slug === null ? Result.succeed(slug) : fieldError("url", noEffect(type))))
-})
-
-/** The settings of a source of type SYSTEM: it has none. */
-const ofSystem = (
-  config: Config,
-  slug: Result.Result<string | null, FieldErrors>
-): Result.Result<Pick<SourceFields, "config" | "slug">, FieldErrors> =>
-  Result.map(every({ ...ofNobody(systemType, config, slug), provider: onlyOfProviders(config) }), ({ slug }) => ({
-    slug,
-    config: { auth_type: null, ...plainSettings }
-  }))
-
-/** The settings of a source of type PROVIDER: nothing else has an effect on it. */
-const provided = (
-  config: Config,
-  slug: Result.Result<string | null, FieldErrors>,
-  stored: ProviderSettings | null
-): Result.Result<Pick<SourceFields, "config" | "slug">, FieldErrors> =>
-  Result.map(
-    every({
-      ...ofNobody(providerType, config, slug),
-      provider: providerSettings(config.provider, stored)
-    }),
-    ({ provider, slug }) => ({ slug, config: { auth_type: null, ...plainSettings, provider } })
-  )
 
 const create = (
   { config = {}, description, name, status, type = plainType, url = null }: Write,
   { ingress }: Situation
 ): Result.Result<SourceFields, FieldErrors> => {
   const about = { name, description: description ?? null, type, disabled: status === "disabled" }
-  if (type === providerType || type === systemType) {
-    const slug = slugOf(url, ingress, null)
-    const settings = type === systemType ? ofSystem(config, slug) : provided(config, slug, null)
+  if (isWithoutSenders(type)) {
+    const settings = settingsWithoutSenders(type, config, slugOf(url, ingress, null), null)
     return Result.map(settings, (settings) => ({ ...about, ...settings, auth: {} }))
   }
   return Result.map(
@@ -265,13 +188,11 @@ const columns = {
 
 export type SourceChange = Change<SourceFields, typeof columns>
 
-/** Connections and workflows of a source expect its kind of requests, so these types are chosen once. */
-const chosenOnce: ReadonlyArray<string> = [providerType, systemType]
 const otherKind = (type: string) => fieldError("type", `cannot change to or from ${type}: create another source`)
 
 /**
- * The result of a partial change: `config` is merged by member, and so is `config.provider`; `auth`, `custom_response`, `proxy`
- * and the `inputs` of a provider are replaced as a whole.
+ * The result of a partial change: `config` is merged by member, and so are `config.provider` and `config.schedule`; `auth`,
+ * `custom_response`, `proxy`, the `inputs` of a provider, and `body` and `headers` of a schedule are replaced as a whole.
  */
 const change =
   (input: Members, { id, ingress }: Situation): Next<SourceFields, typeof columns> =>
@@ -284,11 +205,11 @@ const change =
         disabled: status === undefined ? stored.disabled : status === "disabled"
       }
       const slug = url === undefined ? Result.succeed(stored.slug) : slugOf(url, ingress, id)
-      const fixed = type === stored.type ? undefined : chosenOnce.find((one) => one === type || one === stored.type)
+      // Connections and workflows of a source expect its kind of requests, so these types are chosen once.
+      const fixed = type === stored.type ? undefined : [type, stored.type].find(isWithoutSenders)
       if (fixed !== undefined) return otherKind(fixed)
-      const { provider } = stored.config
-      if (provider !== undefined || type === systemType) {
-        const settings = provider === undefined ? ofSystem(config, slug) : provided(config, slug, provider)
+      if (isWithoutSenders(type)) {
+        const settings = settingsWithoutSenders(type, config, slug, stored.config)
         return Result.map(settings, (settings): SourceChange => ({ ...about, ...settings, auth: "unchanged" }))
       }
       return Result.map(

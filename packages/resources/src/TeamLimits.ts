@@ -43,6 +43,12 @@ export const teamLimits: { readonly [kind: string]: TeamLimit } = {
     setting: settingOf("workflow_templates"),
     code: "LIMIT_EXCEEDED"
   },
+  scheduled_sources: {
+    what: "sources of type CRON",
+    most: 100,
+    setting: settingOf("scheduled_sources"),
+    code: "LIMIT_EXCEEDED"
+  },
   provider_accounts: {
     what: "provider accounts that are not revoked",
     most: 200,

@@ -63,6 +63,7 @@ import workflowBatches from "./migrations/0060_workflow_batches.ts"
 import dataDeletions from "./migrations/0061_data_deletions.ts"
 import runPriorities from "./migrations/0062_run_priorities.ts"
 import keyExpiry from "./migrations/0063_key_expiry.ts"
+import sourceSchedules from "./migrations/0064_source_schedules.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -129,7 +130,8 @@ const record = {
   "0060_workflow_batches": workflowBatches,
   "0061_data_deletions": dataDeletions,
   "0062_run_priorities": runPriorities,
-  "0063_key_expiry": keyExpiry
+  "0063_key_expiry": keyExpiry,
+  "0064_source_schedules": sourceSchedules
 }
 const migrations = Migrator.fromRecord(record)
 

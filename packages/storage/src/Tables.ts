@@ -153,6 +153,7 @@ export const tables = {
   workflow_drafts: { ...owned, softDeleted: false },
   workflow_templates: { ...owned, softDeleted: false },
   workflow_schedules: { ...owned, softDeleted: false },
+  source_schedules: { ...owned, softDeleted: false },
   action_versions: { ...owned, softDeleted: false },
   transformation_versions: { ...owned, softDeleted: false },
   team_values: { ...owned, softDeleted: false },

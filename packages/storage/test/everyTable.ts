@@ -142,6 +142,7 @@ export const world = Layer.effectDiscard(
         values (${`wft_${workflow}`}, ${team}, 't', '', '[]', '[]', '[]', 1, now())`
       yield* sql`insert into workflow_schedules (workflow_id, team_id, cron, timezone, missed, active)
         values (${workflow}, ${team}, '0 9 * * *', 'UTC', 'once', true)`
+      yield* sql`insert into source_schedules (source_id, team_id) values (${resourcesOf(team).source}, ${team})`
       yield* sql`insert into workflow_keys (workflow_id, key, team_id, run_id, expires_at)
         values (${workflow}, 'k', ${team}, ${run}, now() + interval '1 day')`
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)

@@ -1,5 +1,6 @@
 import { didYouMean } from "@tidegate/model/NearestName"
 import { providerType } from "@tidegate/model/ProviderSource"
+import { scheduledType } from "@tidegate/model/ScheduledSource"
 import { systemType } from "@tidegate/model/SystemSource"
 import { providers } from "./Providers.ts"
 
@@ -48,6 +49,7 @@ const types: ReadonlySet<string> = new Set([
   plainType,
   providerType,
   systemType,
+  scheduledType,
   ...others,
   ...providers.flatMap((provider) => provider.types)
 ])

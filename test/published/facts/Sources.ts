@@ -32,6 +32,13 @@ const itemMembers = of(
   ofProvider
 )
 
+const scheduled = tests("packages/resources/test/ScheduledSource.test.ts")
+const madeBySchedule = tests("packages/storage/test/ScheduledSources.test.ts")
+const nextDue = of(
+  "next_due_at",
+  madeBySchedule("A source that is disabled or deleted makes no request, and has missed nothing when it is enabled")
+)
+
 const limits = of(
   "rate_limit rate_limit_period",
   limit("A source accepts requests up to its rate limit, and counts the others without storing them")
@@ -63,6 +70,7 @@ export const sources: Section = {
         )
       ),
       itemMembers,
+      nextDue,
       of(
         "disabled_at",
         stored("Disabling a source disables its enabled connections, and enabling it enables exactly those")
@@ -74,6 +82,7 @@ export const sources: Section = {
         stored("Disabling a source disables its enabled connections, and enabling it enables exactly those")
       ),
       itemMembers,
+      nextDue,
       of("warnings", warned)
     ],
     Warning: [of("*", warned)],
@@ -81,6 +90,7 @@ export const sources: Section = {
     DeduplicationTest: [of("*", triedInOrder)],
     TestedDuplicate: [of("*", triedInOrder)],
     SourceConfig: [
+      of("schedule", scheduled("A source with a schedule is stored with the defaults of what is omitted")),
       of("provider", items("A provider source is stored with its complete inputs and the defaults of its delivery")),
       auth,
       limits,
@@ -110,6 +120,7 @@ export const sources: Section = {
       ),
       of("config.custom_response", input("A custom response is stored as it was written")),
       of("config.provider", items("The type PROVIDER is chosen once, and only its sources have a provider")),
+      of("config.schedule", scheduled("The type CRON is chosen once, and only its sources have a schedule")),
       of("config.mode config.proxy", input("The mode and the proxy's switch imply each other")),
       of("config.chat_defer_ephemeral", input("The setting chat_defer_ephemeral is for DISCORD sources only")),
       of(
@@ -138,10 +149,24 @@ export const sources: Section = {
       of("auth_type auth auth.*", providers("A provider's verification can be turned off and on by a change")),
       of("custom_response", input("A change replaces the custom response as a whole, or keeps it")),
       of("provider", items("A change merges the provider by member and replaces the inputs as a whole")),
+      of(
+        "schedule",
+        scheduled("A change merges the schedule by member, and replaces its body and its headers as a whole")
+      ),
       of("mode", input("A change of the mode enables or disables the stored proxy settings")),
       of("proxy", input("New proxy settings replace the old ones as a whole and keep the mode by default")),
       of("chat_defer_ephemeral", input("The setting chat_defer_ephemeral stays until it or the type is changed")),
       of("rate_limit rate_limit_period", input("The rate limit of a source stays until it is changed"))
+    ],
+    ScheduleSettings: [],
+    "ScheduleSettingsWrite ScheduleSettingsPatch": [
+      of("cron timezone missed body", scheduled("All invalid settings of a schedule are reported at once")),
+      of(
+        "headers",
+        scheduled(
+          "Headers of a schedule are stored in lower case, and those that others set or that hold credentials are refused"
+        )
+      )
     ],
     CustomResponse: [
       of("content_type", answerRules("The content type of a rule defaults to the outer one, and that one to JSON")),
@@ -202,6 +227,10 @@ export const sources: Section = {
       stored("A connection that was disabled by itself stays disabled when its source is enabled")
     ),
     row("mode webhook, proxy", proxyRules("A change of the proxy mode applies from the next request on")),
+    row(
+      "type CRON: one request for each time; missed skip, once, all",
+      madeBySchedule("After a downtime the rule for missed times says which of them make requests")
+    ),
     row("auth_type BASIC_AUTH", ingress("Ingress verifies BASIC_AUTH")),
     row("auth_type API_KEY", ingress("Ingress verifies an API_KEY in a header")),
     row("auth_type HMAC", ingress("Ingress verifies an HMAC over the raw bytes")),
@@ -224,6 +253,10 @@ export const sources: Section = {
     )
   ],
   limits: [
+    row(
+      "100 sources of type CRON in a team",
+      madeBySchedule("A team has a limit of such sources, which two creates at once cannot exceed")
+    ),
     row("list limit: 255 at most", lists("Limit above the maximum of a list is lowered to the maximum")),
     row(
       "proxy timeout_ms 1000 to 30000; proxy capture_response_bytes 0 to 65536",

@@ -32,6 +32,17 @@ export const hasCredentials = ({ config }: JsonObject): boolean =>
 const areEqual = (current: Json | undefined, wanted: Json): boolean =>
   covers(current, wanted) && (current === undefined || covers(wanted, current))
 
+/** Parts of a source's schedule that are replaced as a whole. */
+const wholeInSchedule = ["body", "headers"]
+
+const scheduleIn = ({ config }: Entry): JsonObject => {
+  const schedule = isObject(config) ? config["schedule"] : undefined
+  return isObject(schedule) ? schedule : {}
+}
+
+const hasSameSchedule = (current: JsonObject, wanted: JsonObject): boolean =>
+  wholeInSchedule.every((name) => wanted[name] === undefined || areEqual(current[name], wanted[name]))
+
 /** In the order of their creation: each kind refers only to those before it, and workflows also to each other. */
 const rows = {
   filters: {
@@ -59,7 +70,10 @@ const rows = {
       type: row["type"]!,
       slug: slugOf(row),
       status: row["status"]!
-    })
+    }),
+    isSame: (member, current, wanted) =>
+      covers(current[member], wanted[member]!) &&
+      (member !== "config" || hasSameSchedule(scheduleIn(current), scheduleIn(wanted)))
   },
   destinations: {
     singular: "destination",

@@ -77,7 +77,9 @@ const replaced: ReadonlySet<string> = new Set([
 ])
 
 const isReplaced = (path: Path): boolean =>
-  path.some((name) => replaced.has(name)) || (path[0] === "steps" && path[2] === "config")
+  path.some((name) => replaced.has(name)) ||
+  (path[0] === "steps" && path[2] === "config") ||
+  (path[1] === "schedule" && (path[2] === "body" || path[2] === "headers"))
 
 const isAlike = (current: Json | undefined, wanted: Json | undefined, path: Path): boolean => {
   if (wanted === undefined || current === undefined) return wanted === current

@@ -210,9 +210,10 @@ export const Source = () => {
   const source = useQuery({ queryKey: ["source", team, id], queryFn: () => client.get("/sources/{id}", path) })
   if (source.isPending) return <Loading />
   if (source.isError) return <Failure error={source.error} retry={source.refetch} />
-  const { config, created_at, delivery_mode, description, type, url } = source.data
-  // The items of a provider source come by its channel: its URL accepts nothing.
-  const isPosted = delivery_mode === undefined
+  const { config, created_at, delivery_mode, description, next_due_at, type, url } = source.data
+  // The items of a provider source come by its channel, and a schedule makes its own requests: their URLs accept nothing.
+  const hasChannel = delivery_mode !== undefined
+  const isPosted = !hasChannel && next_due_at === undefined
   return (
     <>
       <Head
@@ -235,12 +236,13 @@ export const Source = () => {
             ["Type", type],
             [
               "Channel",
-              isPosted ? undefined : (
+              hasChannel ? (
                 <Link key="channel" to={`/channels/${id}`}>
                   Show how its items arrive
                 </Link>
-              )
+              ) : undefined
             ],
+            ["Next request", next_due_at === undefined ? undefined : <Time key="next" at={next_due_at} precise />],
             ["Description", description ?? undefined],
             ["Id", <code key="id">{id}</code>],
             ["Created", <Time key="created" at={created_at} precise />],

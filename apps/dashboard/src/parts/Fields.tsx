@@ -20,14 +20,18 @@ const plain = (document: Document, schema: Schema): Schema => {
 }
 
 /** An object with more members than this is written as JSON. */
-const mostNested = 4
+const mostNested = 5
 
-/** The schema of an object that has a few plain members, such as a credential: each gets a field of its own. Null: it is written as JSON. */
-const nestedOf = (document: Document, schema: Schema): Schema | null => {
+/**
+ * The schema of an object that has a few plain members, such as a credential: each gets a field of its own. So do all members of an object that
+ * must be written, such as a schedule. Null: it is written as JSON.
+ */
+const nestedOf = (document: Document, schema: Schema, isRequired: boolean): Schema | null => {
   const found = objectOf(document, schema)
   const members = Object.values(found.properties ?? {})
   const isShort = members.length > 0 && members.length <= mostNested
-  return isShort && members.every((one) => kindOf(plain(document, one)) !== "json") ? found : null
+  const isPlain = members.every((one) => kindOf(plain(document, one)) !== "json")
+  return isShort && (isRequired || isPlain) ? found : null
 }
 
 const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
@@ -75,7 +79,7 @@ export const Fields = ({
     const member = plain(document, given)
     const field = `${prefix}${name}`
     const kind = kindOf(member)
-    const nested = kind === "json" ? nestedOf(document, member) : null
+    const nested = kind === "json" ? nestedOf(document, member, required.has(name)) : null
     if (nested !== null) {
       return (
         <fieldset className="rule" key={name}>

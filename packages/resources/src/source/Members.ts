@@ -7,6 +7,7 @@ import { closed, describedAs } from "../DescribedAs.ts"
 import { Description, HeaderName, OneOf, optional, setting } from "../Members.ts"
 import { WrittenProvider } from "./Provider.ts"
 import { Mode, Proxy } from "./Proxy.ts"
+import { WrittenSchedule } from "./Schedule.ts"
 
 /** The members of every source and of its `config`, for validation and for the document. */
 
@@ -100,8 +101,9 @@ export const settings = {
   )
 }
 
-/** The settings of sources of type PROVIDER: the only ones that have an effect there. */
+/** The settings of the types that nobody can send to: the only ones that have an effect there. */
 export const itemSettings = { provider: optional(WrittenProvider) }
+export const scheduledSettings = { schedule: optional(WrittenSchedule) }
 
 export const members = {
   description: optional(Description),

@@ -5,6 +5,7 @@ import type { SourceProvider, Trigger } from "@tidegate/channels/SourceProvider"
 import { type Definition, definitionsOf, sourceProviderOf, sourceProviders } from "@tidegate/channels/SourceProviders"
 import { didYouMean } from "@tidegate/model/NearestName"
 import { deliveryDefaults, type ProviderSettings } from "@tidegate/model/ProviderSource"
+import { scheduledType } from "@tidegate/model/ScheduledSource"
 import { describedAs } from "../DescribedAs.ts"
 import { every, fieldError, type FieldErrors, isObject, judgeBody, type Members } from "../Input.ts"
 import { optional, text } from "../Members.ts"
@@ -86,6 +87,10 @@ export const WrittenProvider = Schema.NullOr(Schema.JsonObject)
   .annotate({ message: object })
   .pipe(describedAs(Described))
 
+/** `schedule` is also the name of the settings of a source of type CRON. */
+const placeOf = ({ type }: Members, name: string): string =>
+  name === "schedule" && type === scheduledType ? "config.schedule" : `config.provider.${name}`
+
 /** A record has some settings beside `config` as well, and may be written back. Without `config.provider` they are misplaced. */
 export const misplacedProvider = (body: Members): FieldErrors => {
   const { config, provider } = body
@@ -95,7 +100,7 @@ export const misplacedProvider = (body: Members): FieldErrors => {
     .map((name) => ({
       path: name,
       message:
-        name === "delivery_mode" ? "is changed by PATCH /sources/{id}/delivery" : `belongs into config.provider.${name}`
+        name === "delivery_mode" ? "is changed by PATCH /sources/{id}/delivery" : `belongs into ${placeOf(body, name)}`
     }))
   return isObject(provider) ? [...beside, { path: "provider", message: "belongs into config.provider" }] : beside
 }

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { RatePeriod } from "@tidegate/model/Destination"
 import { ProviderSettings, providerType } from "@tidegate/model/ProviderSource"
+import { ScheduleSettings, scheduledType } from "@tidegate/model/ScheduledSource"
 import { ProxySettings, Source, SourceMethod } from "@tidegate/model/Source"
 import { systemType } from "@tidegate/model/SystemSource"
 import type { Provider, ProviderSetting } from "@tidegate/verification/Provider"
@@ -10,8 +11,9 @@ import { algorithms, encodings } from "@tidegate/verification/SignatureScheme"
 import { alsoBeside, describedAs, otherNames } from "../DescribedAs.ts"
 import { HeaderName, Name, optional, secretText, setting, shownText } from "../Members.ts"
 import { example } from "./Example.ts"
-import { members, itemSettings, RateLimit, Response, settings, Type } from "./Members.ts"
+import { itemSettings, members, RateLimit, Response, settings, Type } from "./Members.ts"
 import { Empty } from "./Proxy.ts"
+import { PatchedSchedule, ScheduledConfig, scheduleExample } from "./Schedule.ts"
 
 /** Sources for the document: the type determines the members of `config.auth`, in more detail than the decoding schema. */
 
@@ -121,7 +123,7 @@ const whole = { name: Name, ...members }
 const oneOf = ([first = "", ...rest]: ReadonlyArray<string>) =>
   rest.length === 0 ? Schema.Literal(first) : Schema.Literals([first, ...rest])
 
-const reservedTypes = [providerType, systemType, ...kinds.flatMap(({ types }) => types)]
+const reservedTypes = [providerType, systemType, scheduledType, ...kinds.flatMap(({ types }) => types)]
 
 const ofNoProvider = Schema.String.check(
   Schema.isPattern(new RegExp(`^(?!(?:${reservedTypes.join("|")})$)[A-Z][A-Z0-9_]{0,63}$`, "u"))
@@ -194,7 +196,26 @@ const SystemWrite = Schema.Struct({ ...whole, type: Schema.Literal(systemType), 
     examples: [{ name: "gateway", type: systemType }] as never
   })
 
-export const SourceWrite = Schema.Union([GenericWrite, ...providerWrites, ItemWrite, SystemWrite]).annotate({
+/** Sources whose requests are made by a schedule. */
+const ScheduledWrite = Schema.Struct({
+  ...whole,
+  type: Schema.Literal(scheduledType),
+  config: ScheduledConfig
+})
+  .check(alsoBeside("config"))
+  .annotate({
+    identifier: "ScheduledSourceWrite",
+    description: "A source that makes one request at each time of its schedule.",
+    examples: [{ name: "nightly", type: scheduledType, config: { schedule: scheduleExample } }] as never
+  })
+
+export const SourceWrite = Schema.Union([
+  GenericWrite,
+  ...providerWrites,
+  ItemWrite,
+  ScheduledWrite,
+  SystemWrite
+]).annotate({
   identifier: "SourceWrite",
   description: [
     "The type selects the settings: config.auth of a provider's type has the settings of that provider.",
@@ -212,6 +233,7 @@ export const SourcePatch = Schema.Struct({
     Schema.Struct({
       ...settings,
       ...itemSettings,
+      schedule: optional(PatchedSchedule),
       auth_type: setting(Schema.Literals(["BASIC_AUTH", "API_KEY", "HMAC", "PROVIDER_SIGNATURE"])),
       auth: setting(Schema.Union([...anyAuth, ...written.map(({ Auth }) => Auth), Empty]))
     }).annotate({ identifier: "SourceConfigPatch" })
@@ -221,7 +243,7 @@ export const SourcePatch = Schema.Struct({
   .annotate({
     identifier: "SourcePatch",
     description:
-      "Members in the body are merged into the source, and so are those of provider; auth, custom_response, proxy and the inputs of provider are replaced as a whole.",
+      "Members in the body are merged into the source, and so are those of provider and schedule; auth, custom_response, proxy, the inputs of provider, and body and headers of schedule are replaced as a whole.",
     examples: [example.patch]
   })
 
@@ -237,6 +259,9 @@ const shown = {
   rate_limit_period: Schema.NullOr(RatePeriod),
   provider: optional(
     ProviderSettings.annotate({ identifier: "ProviderSettings", description: "Only of sources of type PROVIDER" })
+  ),
+  schedule: optional(
+    ScheduleSettings.annotate({ identifier: "ScheduleSettings", description: "Only of sources of type CRON" })
   )
 }
 

@@ -1,10 +1,10 @@
-import { Result, Schema } from "effect"
-import { MissedRule, type WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
-import { compileSchedule, longestCron } from "@tidegate/workflows/triggers/Schedule"
+import { Schema } from "effect"
+import type { WorkflowTriggers } from "@tidegate/model/WorkflowTriggers"
 import { usualPriority } from "@tidegate/workflows/triggers/Priority"
 import { didYouMean } from "@tidegate/model/NearestName"
 import type { FieldErrors } from "../Input.ts"
-import { OneOf, optional, text } from "../Members.ts"
+import { optional, text } from "../Members.ts"
+import { Cron, faultOf, missedOf, normalCron, Timezone } from "../ScheduleTimes.ts"
 import { OnFailureWrite } from "./OnFailure.ts"
 import {
   BatchWrite,
@@ -22,39 +22,17 @@ import {
 /** The schedules of one workflow. */
 export const maxSchedules = 10
 
-/** What a schedule that occurs again is looked for after: no time of the present may decide whether it is valid. */
-const someTime = Date.UTC(2026, 0, 1)
-
-const faultOf = ({ cron, timezone = "UTC" }: { readonly cron: string; readonly timezone?: string }) =>
-  Result.match(compileSchedule(cron, timezone), {
-    onSuccess: ({ after }) => (after(someTime) === null ? "never occurs" : true),
-    onFailure: (message) => message
-  })
-
 const Schedule = Schema.Struct({
-  cron: text.annotate({
-    message: "must be a string",
-    description: `Five fields: minute, hour, day of month, month, day of week. At most ${longestCron} characters`
-  }),
-  timezone: optional(
-    text.annotate({ message: "must be a string", description: "A name of the IANA database. Default: UTC" })
-  ),
-  missed: optional(
-    OneOf(MissedRule.literals).annotate({
-      description:
-        "What becomes of times at which nothing ran: they begin no run (`skip`), one for the latest (`once`, the default), or one each (`all`, for the latest 100)"
-    })
-  )
+  cron: Cron,
+  timezone: optional(Timezone),
+  missed: optional(missedOf("begin no run"))
 })
   .annotate({ message: "must be an object with a cron" })
   .check(Schema.makeFilter(faultOf, { toJsonSchema: () => ({}) }))
 
-/** The fields of an expression, each separated by one space. */
-const normal = (cron: string): string => cron.trim().split(/\s+/u).join(" ")
-
 /** A schedule that is there twice would have no effect the second time. */
 const areDifferent = (schedules: ReadonlyArray<{ readonly cron: string; readonly timezone?: string }>): boolean =>
-  new Set(schedules.map(({ cron, timezone = "UTC" }) => `${normal(cron)} ${timezone}`)).size === schedules.length
+  new Set(schedules.map(({ cron, timezone = "UTC" }) => `${normalCron(cron)} ${timezone}`)).size === schedules.length
 
 const longestAnswer = 30_000
 const timeoutMessage = `must be a whole number from 100 to ${longestAnswer}`
@@ -124,7 +102,7 @@ export const triggersOf = (written: typeof TriggersWrite.Type): WorkflowTriggers
     ? null
     : {
         schedule: (written.schedule ?? []).map(({ cron, missed = "once", timezone = "UTC" }) => ({
-          cron: normal(cron),
+          cron: normalCron(cron),
           timezone,
           missed
         })),

@@ -5,6 +5,7 @@ import { definitionOf } from "@tidegate/channels/SourceProviders"
 import type { Channel } from "@tidegate/model/Channel"
 import { Ingress, sourceUrl } from "@tidegate/model/Ingress"
 import { type ProviderSettings, providerType } from "@tidegate/model/ProviderSource"
+import { scheduledType } from "@tidegate/model/ScheduledSource"
 import type { Source } from "@tidegate/model/Source"
 import { systemType } from "@tidegate/model/SystemSource"
 import { source, type SourceConfig } from "@tidegate/resources/Source"
@@ -16,6 +17,7 @@ import { nobody, noRows, type Store, type StoredRow, type Values } from "./Store
 import { loseSource, refuseUsedBySteps } from "../workflows/WorkflowLinks.ts"
 import { channelsOf } from "../channels/ChannelView.ts"
 import { checkAccount, followChannel } from "../channels/SourceChannel.ts"
+import { claimSchedule, keepSchedule, nextTimesOf } from "../schedules/SourceSchedules.ts"
 
 type Later = "chat_defer_ephemeral" | "rate_limit" | "rate_limit_period"
 
@@ -89,8 +91,11 @@ const make = Effect.gen(function* () {
   const secrets = yield* Secrets
   const ingress = yield* Ingress
 
-  const record = Effect.fnUntraced(function* (row: SourceRow, channel: Channel | null): Effect.fn.Return<Source> {
-    const { provider } = row.config
+  const record = Effect.fnUntraced(function* (
+    row: SourceRow,
+    { channel, nextTime }: { readonly channel: Channel | null; readonly nextTime: Date | null }
+  ): Effect.fn.Return<Source> {
+    const { provider, schedule } = row.config
     return {
       id: row.id,
       team_id: row.team_id,
@@ -102,6 +107,7 @@ const make = Effect.gen(function* () {
       url: sourceUrl(ingress, row.slug ?? row.id),
       config: { ...configOf(row.config), auth: yield* showAuth(secrets, "sources", row) },
       ...(provider === undefined ? {} : shownProvider(provider, channel)),
+      ...(schedule === undefined ? {} : { next_due_at: nextTime?.toISOString() ?? null }),
       disabled_at: row.disabled_at?.toISOString() ?? null,
       created_at: row.created_at.toISOString(),
       updated_at: row.updated_at.toISOString()
@@ -171,14 +177,18 @@ const make = Effect.gen(function* () {
   return yield* makeStore<SourceRow, typeof source>(source, {
     show: Effect.fnUntraced(function* (rows) {
       const channels = yield* channelsOf(sql, rows)
-      return yield* Effect.forEach(rows, (row) => record(row, channels.get(row.id) ?? null))
+      const nextTimes = yield* nextTimesOf(sql, rows)
+      return yield* Effect.forEach(rows, (row) =>
+        record(row, { channel: channels.get(row.id) ?? null, nextTime: nextTimes.get(row.id) ?? null })
+      )
     }),
     fields: (fields) => ({ ...fields, config: configOf(fields.config) }),
-    // The checks of a slug and of a system source read other rows, and a channel is another row: they take a transaction.
+    // The checks of a slug and of a system source read other rows, a channel and a schedule are other rows: they take a transaction.
     alone: (_team_id, { slug, type }) =>
-      slug === null && type !== providerType && type !== systemType ? noRows : null,
+      slug === null && type !== providerType && type !== systemType && type !== scheduledType ? noRows : null,
     prepare: Effect.fnUntraced(function* (owner, before, next) {
       if (before === null && next["type"] === systemType) yield* claimSystem(owner)
+      if (before === null && next["type"] === scheduledType) yield* claimSchedule(sql, owner)
       if (next["slug"] !== undefined && next["slug"] !== before?.slug) yield* claimSlug(owner, next)
       yield* checkAccount(sql, owner, before, next)
       return before === null ? next : { ...next, version: sql.literal("version + 1") }
@@ -189,6 +199,7 @@ const make = Effect.gen(function* () {
         : Effect.as(refuseUsedBySteps(sql, "source", row), {}),
     follow: Effect.fnUntraced(function* (before, after, at, by) {
       const channel = channelOf(after)
+      yield* keepSchedule(sql, before, after, at)
       if (before === null) {
         if (channel === undefined) return nobody
         yield* followChannel(sql, null, after, at)

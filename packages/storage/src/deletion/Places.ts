@@ -100,6 +100,7 @@ export const noPlaces = {
   workflow_drafts: settings,
   workflow_templates: settings,
   workflow_schedules: settings,
+  source_schedules: settings,
   action_versions: settings,
   transformation_versions: settings,
   channel_settings: settings,

@@ -83,7 +83,8 @@ const atOnce = [
   "request_shares",
   "public_bins",
   "provider_consents",
-  "workflow_schedules"
+  "workflow_schedules",
+  "source_schedules"
 ] as const
 
 /**

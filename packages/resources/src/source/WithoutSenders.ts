@@ -1,0 +1,104 @@
+import { Result } from "effect"
+import { providerType } from "@tidegate/model/ProviderSource"
+import { scheduledType } from "@tidegate/model/ScheduledSource"
+import type { Source, SourceMethod } from "@tidegate/model/Source"
+import { systemType } from "@tidegate/model/SystemSource"
+import { every, fieldError, type FieldErrors } from "../Input.ts"
+import type { SourceConfig, SourceFields } from "./Fields.ts"
+import { providerSettings } from "./Provider.ts"
+import { scheduleSettings } from "./Schedule.ts"
+
+/** The types of sources that nobody can send to, because the gateway makes their requests. */
+
+/** The members of `config` as they are written. */
+type Written = { readonly [Name in keyof Source["config"]]?: unknown } & {
+  readonly provider?: Parameters<typeof providerSettings>[0]
+  readonly schedule?: Parameters<typeof scheduleSettings>[0]
+}
+
+type Own = Pick<SourceConfig, "provider" | "schedule">
+type Slug = Result.Result<string | null, FieldErrors>
+
+/** The settings that each of these types has of its own. */
+const kinds: {
+  readonly [type: string]: (config: Written, stored: SourceConfig | null) => Result.Result<Own, FieldErrors>
+} = {
+  [systemType]: () => Result.succeed({}),
+  [providerType]: ({ provider }, stored) =>
+    Result.map(providerSettings(provider, stored?.provider ?? null), (provider) => ({ provider })),
+  [scheduledType]: ({ schedule }, stored) =>
+    Result.map(scheduleSettings(schedule, stored?.schedule ?? null), (schedule) => ({ schedule }))
+}
+
+/** The type that each setting is for. */
+const ownerOf = { provider: providerType, schedule: scheduledType } as const satisfies {
+  readonly [Name in keyof Own]-?: string
+}
+
+/** Whether nobody can send to sources of the type. */
+export const isWithoutSenders = (type: string): boolean => Object.hasOwn(kinds, type)
+
+/** Refuses the settings that only sources of another type have. */
+export const refuseForeign = (type: string, config: Written): Result.Result<void, FieldErrors> => {
+  for (const name of Object.keys(ownerOf) as ReadonlyArray<keyof typeof ownerOf>) {
+    const owner = ownerOf[name]
+    if (owner === type || (config[name] ?? null) === null) continue
+    return fieldError(`config.${name}`, `is for sources of type ${owner} only`)
+  }
+  return Result.void
+}
+
+export const defaultMethods: ReadonlyArray<SourceMethod> = ["POST", "PUT", "PATCH", "DELETE"]
+
+export const plainSettings = {
+  allowed_http_methods: defaultMethods,
+  custom_response: null,
+  mode: "webhook",
+  proxy: null,
+  chat_defer_ephemeral: false,
+  rate_limit: null,
+  rate_limit_period: null
+} as const
+
+const isEmpty = (value: unknown): boolean => value == null || Object.keys(value).length === 0
+
+/** What each other setting may be: the values that the record has, so that it can be written back. */
+const withoutEffect: { readonly [Name in Exclude<keyof Source["config"], keyof Own>]-?: (value: unknown) => boolean } =
+  {
+    auth_type: (type) => type === null,
+    auth: isEmpty,
+    allowed_http_methods: (methods) => methods === null || JSON.stringify(methods) === JSON.stringify(defaultMethods),
+    custom_response: isEmpty,
+    mode: (mode) => mode === "webhook",
+    proxy: isEmpty,
+    chat_defer_ephemeral: (deferred) => deferred !== true,
+    rate_limit: (limit) => limit === null,
+    rate_limit_period: (period) => period === null
+  }
+
+const noEffect = (type: string): string => `has no effect on a source of type ${type}: nobody can send to it`
+
+const refuseOthers = (type: string, config: Written): Result.Result<void, FieldErrors> => {
+  const faults = Object.entries(withoutEffect).flatMap(([name, mayBe]) => {
+    const value = config[name as keyof typeof withoutEffect]
+    return value === undefined || mayBe(value) ? [] : [{ path: `config.${name}`, message: noEffect(type) }]
+  })
+  return faults.length === 0 ? Result.void : Result.fail(faults)
+}
+
+/** The settings of a source of such a type. `stored`: null for a new source. */
+export const settingsWithoutSenders = (
+  type: string,
+  config: Written,
+  slug: Slug,
+  stored: SourceConfig | null
+): Result.Result<Pick<SourceFields, "config" | "slug">, FieldErrors> =>
+  Result.map(
+    every({
+      others: refuseOthers(type, config),
+      slug: Result.flatMap(slug, (slug) => (slug === null ? Result.succeed(slug) : fieldError("url", noEffect(type)))),
+      foreign: refuseForeign(type, config),
+      own: kinds[type]!(config, stored)
+    }),
+    ({ own, slug }) => ({ slug, config: { auth_type: null, ...plainSettings, ...own } })
+  )

@@ -137,9 +137,10 @@ export const faultsOfFifo = (isFifo: boolean, { message_deduplication_id }: Fifo
     ? []
     : [{ path: "config.message_deduplication_id", message: "is for FIFO targets, whose names end in .fifo" }]
 
-/** An id that the services take. Any other text becomes its hash, because only equal texts have to be equal ids. */
-const idOf = (text: string): string => (/^[!-~]{1,128}$/.test(text) ? text : hashed(text))
+/** An id for a text that the services would not take: only equal texts have to be equal ids. */
 export const hashed = (text: string): string => `sha256-${hash("sha256", text, "hex")}`
+
+const idOf = (text: string): string => (/^[!-~]{1,128}$/.test(text) ? text : hashed(text))
 
 /** Makes the ids of a message, as members of a call. */
 export const fifoIds = (isFifo: boolean, settings: Fifo) => {

@@ -25,6 +25,7 @@ const facts: AttemptFacts = {
   originalIp: null,
   createdAt: 0,
   timestampSeconds: 0,
+  orderingKey: null,
   shown: { method: "POST", path: "/", query: "", headers: {} }
 }
 

@@ -28,6 +28,7 @@ const facts: AttemptFacts = {
   originalIp: null,
   createdAt: 0,
   timestampSeconds: 0,
+  orderingKey: null,
   shown: { method: "POST", path: "/", query: "", headers: {} },
   isStep: true
 }
@@ -87,6 +88,10 @@ const stored = {
   include_metadata: false,
   payload
 }
+
+const aws = { mode: "aws_access_key", values: store }
+const content = { body_template: "{}", include_metadata: false, payload }
+const fifo = { message_group_id: text, message_deduplication_id: text }
 
 const rows: Readonly<Record<string, Row>> = {
   http: {
@@ -180,6 +185,50 @@ const rows: Readonly<Record<string, Row>> = {
     others: { ...stored, account_id: "fedcba9876543210" },
     stay: ["endpoint"]
   },
+  aws_sqs: {
+    credentials: aws,
+    inputs: { queue_url: "https://queues.example.com/000000000000/orders.fifo", region: "eu-central-1" },
+    others: { ...content, ...fifo, queue_url: "https://elsewhere.example/000000000000/orders", region: "us-east-1" },
+    stay: ["queue_url"]
+  },
+  aws_sns: {
+    credentials: aws,
+    inputs: { topic_arn: "arn:aws:sns:eu-central-1:000000000000:orders.fifo" },
+    others: {
+      ...content,
+      ...fifo,
+      topic_arn: "arn:aws:sns:us-east-1:000000000000:others.fifo",
+      subject: text,
+      endpoint: "https://elsewhere.example"
+    },
+    stay: ["endpoint"]
+  },
+  aws_eventbridge: {
+    credentials: aws,
+    inputs: { region: "eu-central-1", source: "shop", detail_type: "order" },
+    others: {
+      ...content,
+      region: "us-east-1",
+      event_bus: "other",
+      source: text,
+      detail_type: text,
+      endpoint: "https://elsewhere.example"
+    },
+    besides: { include_metadata: { body_template: "{}" } },
+    stay: ["endpoint"]
+  },
+  aws_kinesis: {
+    credentials: aws,
+    inputs: { region: "eu-central-1", stream: "orders" },
+    others: {
+      ...content,
+      region: "us-east-1",
+      stream: "others",
+      partition_key: text,
+      endpoint: "https://elsewhere.example"
+    },
+    stay: ["endpoint"]
+  },
   chat_webhook: {
     credentials: { mode: "none", values: { url: "https://discord.com/api/webhooks/1234/token-of-the-webhook" } },
     inputs: {},
@@ -252,8 +301,8 @@ const withCredentials = callingProviders.filter(
   ({ auth, key }) => auth.some(({ fields }) => fields.length > 0) && key !== "cli"
 )
 
-/** A store's own hosts, of any bucket, region or account. */
-const ofStore = /(?:^|\.)(s3\.[a-z\d-]+\.amazonaws\.com|r2\.cloudflarestorage\.com)$/
+/** The own hosts of stores and of Amazon's services, of any bucket, region or account. */
+const ofStore = /(?:^|\.)((?:s3|sns|events|kinesis)\.[a-z\d-]+\.amazonaws\.com|r2\.cloudflarestorage\.com)$/
 
 /** Where a call leads, and by what; null: nothing is called. */
 const leadsTo = (call: Call): string | null => {
@@ -281,7 +330,7 @@ const leadsTo = (call: Call): string | null => {
   if (!("body" in prepared)) return null
   const { host, origin, protocol } = new URL(prepared.url)
   if (connector.origins?.includes(origin) === true) return "its API"
-  return ofStore.test(host) ? `${protocol} the store's own` : origin
+  return ofStore.test(host) ? `${protocol} the service's own` : origin
 }
 
 const nameOf = (provider_key: string, action_key: string) => ({ provider_key, action_key, version: "1.0.0" })

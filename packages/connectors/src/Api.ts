@@ -33,15 +33,15 @@ export const apiSender = ({
   shownUrl
 }: {
   readonly shownUrl: string
-  /** Throws `Unrenderable` if the templates make no valid call of this event. */
-  readonly call: (fill: Fill, facts: AttemptFacts) => ApiCall
+  /** Throws `Unrenderable` if no valid call can be made of this event. */
+  readonly call: (fill: Fill, facts: AttemptFacts, message: Message) => ApiCall
   readonly judge: (answer: Answer) => Verdict
 }): HttpSender => ({
   kind: "http",
   judge,
   prepare: (message: Message, facts: AttemptFacts): OutboundRequest | Refusal => {
     try {
-      const { body, contentType, fetched, headers, url } = call(filling(message, facts), facts)
+      const { body, contentType, fetched, headers, url } = call(filling(message, facts), facts, message)
       return {
         method,
         url,
@@ -52,7 +52,7 @@ export const apiSender = ({
       }
     } catch (cause) {
       if (!(cause instanceof Unrenderable)) throw cause
-      return new Refusal({ code: "TEMPLATE_ERROR", message: cause.message, method, shownUrl })
+      return new Refusal({ code: cause.code, message: cause.message, method, shownUrl })
     }
   }
 })

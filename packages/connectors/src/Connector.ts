@@ -128,6 +128,8 @@ export interface AttemptFacts {
   readonly timestampSeconds: number
   /** The message for display: presented credentials are masked. */
   readonly shown: MessageHead
+  /** Equal for events that the connection delivers one after the other. At most 11 letters, digits, dashes and underscores. */
+  readonly orderingKey: string | null
   /** The attempt is of a workflow step: it has no connection, and `eventId` is the step's, the same for all of its attempts. */
   readonly isStep?: boolean
 }

@@ -1,5 +1,9 @@
 import { Result } from "effect"
 import type { Connector } from "./Connector.ts"
+import { awsEventBridge } from "./AwsEventBridge.ts"
+import { awsKinesis } from "./AwsKinesis.ts"
+import { awsSns } from "./AwsSns.ts"
+import { awsSqs } from "./AwsSqs.ts"
 import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
 import { cli } from "./Cli.ts"
@@ -37,7 +41,11 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   sqlDatabase,
   rabbitMq,
   redisStream,
-  natsJetStream
+  natsJetStream,
+  awsSqs,
+  awsSns,
+  awsEventBridge,
+  awsKinesis
 ]
 
 const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))

@@ -1,8 +1,9 @@
 import { Schema } from "effect"
-import { isUtf8 } from "node:buffer"
 import type { Message } from "@tidegate/model/Message"
 import { type Escape, jsonEscape, textEscape, xmlEscape } from "@tidegate/interpolation/Escape"
 import { maxParsedBytes } from "@tidegate/json/LargeJson"
+import { awsOrigin, AwsRegion, endpointOf } from "./AwsPlace.ts"
+import { codingOf, envelopeOf, metadataOf } from "./Envelope.ts"
 import { judgeObjectStore } from "./ObjectStoreAnswers.ts"
 import {
   type AttemptFacts,
@@ -13,19 +14,18 @@ import {
   payloadPerStep,
   Refusal
 } from "./Connector.ts"
-import { type Fill, filled, filledJson, filling, payloadOf, template, TemplateText, Unrenderable } from "./Rendering.ts"
+import { type Fill, filled, filledJson, filling, template, TemplateText, Unrenderable } from "./Rendering.ts"
 import {
   concurrency,
   faultsOfBlanks,
   type FieldErrors,
-  HttpUrl,
   needed,
   pacing,
   setting,
   type SettingsOf,
   text
 } from "./Settings.ts"
-import { signer } from "./SignedRequest.ts"
+import { signer, signingKeyOf } from "./SignedRequest.ts"
 
 /** Object stores with the S3 protocol: each event becomes an object, and a repeated delivery writes the same object again. */
 
@@ -48,14 +48,6 @@ const Bucket = text
     })
   )
   .annotate({ examples: ["webhook-archive"] })
-
-const Endpoint = HttpUrl(512).check(
-  Schema.makeFilter((written: string) => {
-    const url = URL.parse(written)
-    return (url?.pathname === "/" && url.search === "") || "must be an origin: without a path and a query"
-  })
-)
-const endpointOf = (description: string) => setting(Endpoint.annotate({ description }), null)
 
 const mediaType =
   /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[ \t]*[\w!#$&^.+-]{1,64}=[\w!#$&^.+-]{1,64}){0,4}$/
@@ -125,57 +117,17 @@ const escapeOf = (contentType: string): Escape => {
   return /[/+](?:xml|html)$/.test(type) ? xmlEscape : textEscape
 }
 
-const metadataOf = (facts: AttemptFacts) => ({
-  event_id: facts.eventId,
-  request_id: facts.requestId,
-  team_id: facts.teamId,
-  source_id: facts.sourceId,
-  connection_id: facts.connectionId,
-  destination_id: facts.destinationId,
-  created_at: new Date(facts.createdAt).toISOString()
-})
-
-/**
- * The payload in an object with the ids of its event. JSON is included unchanged, text as a string, and other bytes as base64. (A large body
- * becomes the object itself, because detecting its kind would block the event loop.)
- */
-const envelopeOf = (body: Uint8Array, coding: string | null, facts: AttemptFacts): Uint8Array => {
-  const head = JSON.stringify(metadataOf(facts)).slice(0, -1)
-  if (!isUtf8(body)) {
-    const inner = coding === null ? "" : `"payload_content_encoding":${JSON.stringify(coding)},`
-    const text = Buffer.from(body).toString("base64")
-    return Buffer.from(`${head},${inner}"payload_encoding":"base64","payload":"${text}"}`)
-  }
-  const value = payloadOf({ body })
-  return typeof value === "string"
-    ? Buffer.from(`${head},"payload":${JSON.stringify(value)}}`)
-    : Buffer.concat([Buffer.from(`${head},"payload":`), body, Buffer.from("}")])
-}
-
-/**
- * The compression of a body that is stored as it came; null if it is not compressed. It is stored with the object, because readers could not
- * detect it otherwise.
- */
-const codingOf = ({ body, headers }: Pick<Message, "body" | "headers">): string | null => {
-  const written = headers["content-encoding"]
-  const coding = (typeof written === "string" ? written : "").trim().toLowerCase()
-  // Some senders write a charset into this header.
-  const names = coding.split(/\s*,\s*/)
-  if (names.length > 4 || !names.every((name) => /^(?:(?:x-)?(?:gzip|compress)|deflate|br|zstd)$/.test(name)))
-    return null
-  // A transformation may have replaced the body but kept the request's headers.
-  const isGzip = body[0] === 0x1f && body[1] === 0x8b
-  return /^(?:x-)?gzip$/.test(coding) && !isGzip ? null : names.join(", ")
-}
-
 const method = "PUT"
+
+/** Buckets with retention require `content-md5`, and all compatible stores accept it. */
+const digests = ["x-amz-content-sha256", "content-md5"] as const
 
 /** Writes objects into a bucket by PUT. `region`: the region of the signature. */
 const putting = (
   { body_template, content_type, include_metadata, key_template }: Stored,
   bucket: string,
   region: string,
-  { settings: auth }: OpenAuth
+  auth: OpenAuth
 ): HttpSender => {
   const key = template(key_template)
   const body = body_template === null ? null : template(body_template)
@@ -203,17 +155,7 @@ const putting = (
     return [Buffer.from(text), null]
   }
 
-  const sign =
-    typeof auth["access_key_id"] === "string" && typeof auth["secret_access_key"] === "string"
-      ? signer(
-          {
-            accessKeyId: auth["access_key_id"],
-            secretAccessKey: auth["secret_access_key"],
-            ...(typeof auth["session_token"] === "string" ? { sessionToken: auth["session_token"] } : {})
-          },
-          region
-        )
-      : null
+  const signing = signingKeyOf(auth)
 
   return {
     kind: "http",
@@ -233,10 +175,10 @@ const putting = (
         return { method, url, shownUrl: url, headers, body: object }
       } catch (cause) {
         if (!(cause instanceof Unrenderable)) throw cause
-        return new Refusal({ code: "TEMPLATE_ERROR", message: cause.message, method, shownUrl: bucket })
+        return new Refusal({ code: cause.code, message: cause.message, method, shownUrl: bucket })
       }
     },
-    ...(sign === null ? {} : { complete: (request, facts) => sign(request, facts.timestampSeconds) })
+    ...(signing === null ? {} : { complete: signer(signing, { service: "s3", region, digests }) })
   }
 }
 
@@ -289,13 +231,7 @@ export const objectStoreS = connector({
   description: "Stores each event as an object (Amazon S3 and kin).",
   settings: {
     region: needed(
-      text
-        .check(
-          Schema.isPattern(/^[a-z\d][a-z\d-]{0,62}$/, {
-            message: "must be at most 63 small letters, digits and dashes"
-          })
-        )
-        .annotate({ description: "The bucket's region, which signatures name", examples: ["eu-central-1"] }),
+      AwsRegion.annotate({ description: "The bucket's region, which signatures name" }),
       "the region of the bucket"
     ),
     endpoint: endpointOf("Where the store is; null: Amazon's of the region"),
@@ -324,8 +260,7 @@ export const objectStoreS = connector({
     }
   },
   open: ({ endpoint, force_path_style, region, ...settings }, auth) => {
-    const domain = region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com"
-    const store = endpoint ?? `https://s3.${region}.${domain}`
+    const store = endpoint ?? awsOrigin("s3", region)
     return putting(settings, bucketUrl(store, settings.bucket, force_path_style), region, auth)
   }
 })

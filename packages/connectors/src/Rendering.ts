@@ -63,11 +63,13 @@ export const TemplateText = (longest: number) =>
 /** Compiles a setting that was already validated as a template. */
 export const template = (written: string): DeliveryTemplate => Result.getOrThrow(compileTemplate(written, variables))
 
-/** Why a template makes no valid text or value of an event. The message contains nothing of the event. */
+/** Why nothing that can be sent is made of an event. The message contains nothing of the event. */
 export class Unrenderable {
   readonly message: string
-  constructor(message: string) {
+  readonly code: "TEMPLATE_ERROR" | "REQUEST_TOO_LARGE"
+  constructor(message: string, code: Unrenderable["code"] = "TEMPLATE_ERROR") {
     this.message = message
+    this.code = code
   }
 }
 

@@ -21,5 +21,6 @@ export const factsOf = (shown: Message, change: Partial<AttemptFacts> = {}): Att
   createdAt: 0,
   timestampSeconds: 0,
   shown,
+  orderingKey: null,
   ...change
 })

@@ -113,7 +113,8 @@ describe("Facts about an attempt", () => {
       originalIp: null,
       createdAt: at - 5_000,
       timestampSeconds: at / 1_000,
-      shown: item.payload
+      shown: item.payload,
+      orderingKey: null
     })
   })
 

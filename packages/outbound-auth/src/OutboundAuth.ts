@@ -7,7 +7,7 @@ import { customHeader } from "./types/CustomHeader.ts"
 import { natsNkey, natsToken } from "./types/NatsCredentials.ts"
 import { noAuth } from "./types/NoAuth.ts"
 import { tokenAuthTypes } from "./types/OAuth.ts"
-import { objectStoreRKey, objectStoreSKey } from "./types/ObjectStoreKeys.ts"
+import { awsAccessKey, objectStoreRKey, objectStoreSKey } from "./types/AccessKeys.ts"
 import { type DeliveryAuth, nothing, type OutboundAuthType } from "./types/OutboundAuthType.ts"
 import { serviceSignature } from "./types/ServiceSignature.ts"
 import { unknownSettings, unlessRefused } from "@tidegate/model/SettingNames"
@@ -24,6 +24,7 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   messagingAuthToken,
   objectStoreRKey,
   objectStoreSKey,
+  awsAccessKey,
   databasePassword,
   natsToken,
   natsNkey,

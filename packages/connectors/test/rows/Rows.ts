@@ -1,3 +1,4 @@
+import { awsEventBridge, awsKinesis, awsSns, awsSqs } from "./Aws.ts"
 import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
 import { cli } from "./Cli.ts"
@@ -33,7 +34,11 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   sqlDatabase,
   rabbitMq,
   redisStream,
-  natsJetStream
+  natsJetStream,
+  awsSqs,
+  awsSns,
+  awsEventBridge,
+  awsKinesis
 ]
 
 const byType: ReadonlyMap<string, ConformanceRow> = new Map(rows.map((row) => [row.type, row]))

@@ -107,6 +107,7 @@ export const factsOf = (
   createdAt: item.createdAt,
   timestampSeconds: Math.floor(startedAt / 1000),
   shown,
+  orderingKey: item.orderingKey,
   ...(call === null ? {} : { isStep: true })
 })
 

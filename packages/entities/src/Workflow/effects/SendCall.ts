@@ -53,6 +53,7 @@ const factsOf = ({ effect, key, now, run }: Call, { message }: SendCall): Attemp
   createdAt: now,
   timestampSeconds: Math.floor(now / 1_000),
   shown: message,
+  orderingKey: null,
   isStep: true
 })
 

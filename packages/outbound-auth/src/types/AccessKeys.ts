@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HeaderSecret, Identifier } from "@tidegate/model/AuthSettings"
 import { authType, nothing } from "./OutboundAuthType.ts"
 
-/** The keys of object stores: only the key id and signatures are sent (`SignedRequest.ts` of the connectors), and a session token in plain text. */
+/** Keys that sign requests: only the key id and signatures are sent (`SignedRequest.ts` of the connectors), and a session token in plain text. */
 
 const isVisible = (value: string) => /^[\x21-\x7e]+$/.test(value) || "must be printable ASCII without spaces"
 const asShown = { toJsonSchema: () => ({ minLength: 1, pattern: String.raw`^[\x21-\x7e]+$` }) }
@@ -36,4 +36,8 @@ export const objectStoreRKey = keyOf(
 export const objectStoreSKey = keyOf(
   "OBJECT_STORE_S_ACCESS_KEY",
   "An access key that may put objects: calls are signed with it; a session token goes with temporary ones"
+)
+export const awsAccessKey = keyOf(
+  "AWS_ACCESS_KEY",
+  "An access key of an AWS account: calls are signed with it; a session token goes with temporary ones"
 )

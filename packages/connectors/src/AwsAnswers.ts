@@ -1,0 +1,108 @@
+import { answered, failed, judgeCall, proved, refused, rejected } from "./Api.ts"
+import type { Answer, Verdict } from "./Connector.ts"
+import type { Failure } from "./Failure.ts"
+
+/** The meaning of the answers of Amazon's messaging services. Their error codes say more than the status: throttling is a 400. */
+
+type Meaning = "credentials" | "throttled" | "passing" | "final"
+
+/**
+ * By error code, in small letters and without the `Exception` that some protocols append. The lists are those of `SendMessage`, `Publish`,
+ * `PutEvents` and `PutRecord`, and the ones that all services have. Codes of 4xx that are not here are final.
+ */
+const meanings: ReadonlyMap<string, Meaning> = new Map(
+  (
+    [
+      // Not final: the key, its rights or the policy of the target may be repaired while retries last.
+      [
+        "credentials",
+        "accessdenied authfailure authorizationerror expiredtoken incompletesignature invalidaccesskeyid invalidclienttokenid " +
+          "invalidsecurity invalidsignature kmsaccessdenied kmsoptinrequired missingauthenticationtoken notauthorized " +
+          "notauthorizedfordetailtype notauthorizedforsource optinrequired signaturedoesnotmatch subscriptionrequired " +
+          "unrecognizedclient"
+      ],
+      [
+        "throttled",
+        "bandwidthlimitexceeded kmsthrottled kmsthrottling limitexceeded priorrequestnotcomplete " +
+          "provisionedthroughputexceeded requestlimitexceeded requestthrottled slowdown throttled throttling toomanyrequests"
+      ],
+      // Not final: the queue, topic or stream may be made, and its key enabled, while retries last.
+      [
+        "passing",
+        "internal internalerror internalfailure kmsdisabled kmsinvalidkeyusage kmsinvalidstate kmsnotfound nonexistentqueue " +
+          "notfound queuedeletedrecently queuedoesnotexist requesttimeout resourcenotfound serviceunavailable"
+      ],
+      ["final", "invalidaccountid invalidargument malformeddetail redactionfailure"]
+    ] as const
+  ).flatMap(([meaning, codes]) => codes.split(" ").map((code) => [code, meaning] as const))
+)
+
+const meaningOf = (code: string | null): Meaning | undefined =>
+  meanings.get(
+    (code ?? "")
+      .toLowerCase()
+      .replace(/^.*\./, "")
+      .replace(/exception$/, "")
+  )
+
+const ofClocks = /^(?:RequestExpired|RequestInTheFuture|RequestTimeTooSkewed)/
+const saidOfClocks = /signature (?:has )?expired|signature not yet current/i
+
+/** Bytes of an XML document that are searched. Error code and message are near its beginning. */
+const searched = 4_096
+
+/** The error code of an answer and what is said of it. Services have it in a member, in a header, or in an XML document. */
+const errorIn = (answer: Answer): { readonly code: string | null; readonly said: string } => {
+  const { __type: type, message, Message: said = message } = answered(answer)
+  const document = answer.body.toString("utf8", 0, searched)
+  const code =
+    [type, answer.headers["x-amzn-errortype"]].find((one) => typeof one === "string") ??
+    /<Code>\s*([\w.-]{1,128})\s*<\/Code>/.exec(document)?.[1]
+  const text = typeof said === "string" ? said : (/<Message>([^<]{0,2000})<\/Message>/.exec(document)?.[1] ?? "")
+  // `com.amazonaws.sqs#QueueDoesNotExist:http://…`
+  const [, plain = null] = /^(?:[^#]*#)?([\w.-]{1,64})/.exec(typeof code === "string" ? code : "") ?? []
+  return { code: plain, said: text }
+}
+
+/** The quotas are those of a second. Without a time in the answer, the next call comes after one. */
+const untilQuota = 1
+
+const meant = (
+  answer: Answer,
+  code: string | null,
+  otherwise: Verdict,
+  failure: (final: boolean) => Failure
+): Verdict => {
+  switch (meaningOf(code)) {
+    case "credentials":
+      return rejected(`HTTP ${answer.status}`, code)
+    case "throttled":
+      return answer.headers["retry-after"] === undefined
+        ? { ...failure(false), retryAfter: untilQuota }
+        : failure(false)
+    case "passing":
+      return failure(false)
+    case "final":
+      return failure(true)
+    default:
+      return otherwise
+  }
+}
+
+/** Judges an answer. `isProof`: whether the answer names what the service has made of the message. */
+export const judgeAws =
+  (isProof: (answer: Answer) => boolean) =>
+  (answer: Answer): Verdict => {
+    const { status } = answer
+    if (status >= 200 && status < 300) return proved(answer, "successful", isProof(answer))
+    const { code, said } = errorIn(answer)
+    if (ofClocks.test(code ?? "") || saidOfClocks.test(said)) {
+      const message = `HTTP ${status}: the clocks of the gateway and of the service are too far apart (${code})`
+      return { code: "BAD_RESPONSE", message, final: false }
+    }
+    return meant(answer, code, judgeCall(answer, code), (final) => failed(status, code, final))
+  }
+
+/** The meaning of an error code that a service gives to a part of a call, within a 200. */
+export const judgeRefusedPart = (answer: Answer, code: string | null): Verdict =>
+  meant(answer, code, refused(code, true), (final) => refused(code, final))

@@ -1,0 +1,106 @@
+import { Schema } from "effect"
+import { awsLeadsTo, awsSender, jsonCall, judgeJson, largest } from "./AwsApi.ts"
+import {
+  attributeType,
+  bodyTemplate,
+  contentOf,
+  contentSettings,
+  faultsOfFifo,
+  fifoIds,
+  fifoSettings
+} from "./AwsMessage.ts"
+import { AwsRegion } from "./AwsPlace.ts"
+import { connector, payloadPerStep } from "./Connector.ts"
+import { concurrency, HttpUrl, needed, pacing, setting } from "./Settings.ts"
+
+const queuePath = /^\/(?:[\w-]{1,80}\/){1,3}[\w-]{1,80}(?:\.fifo)?$/
+
+const QueueUrl = HttpUrl(512).check(
+  Schema.makeFilter((written: string) => {
+    const url = URL.parse(written)
+    return (
+      (url !== null && queuePath.test(url.pathname) && url.search === "") ||
+      "must be the URL of a queue, like https://sqs.eu-central-1.amazonaws.com/123456789012/orders"
+    )
+  })
+)
+
+/** The region in the host of one of Amazon's queues; null: it is another host. */
+const regionIn = (queueUrl: string): string | null => {
+  const { hostname, protocol } = new URL(queueUrl)
+  const [, region = null] =
+    /(?:^|\.)sqs(?:-fips)?\.([a-z]{2}(?:-[a-z]+)+-\d+)\.(?:vpce\.)?amazonaws\.com(?:\.cn)?$/.exec(hostname) ?? []
+  return protocol === "https:" ? region : null
+}
+
+const isFifo = (queueUrl: string): boolean => queueUrl.endsWith(".fifo")
+
+/** Sends messages to a queue of Amazon SQS. */
+export const awsSqs = connector({
+  type: "AWS_SQS",
+  description: "Sends a message to a queue of Amazon SQS.",
+  settings: {
+    queue_url: needed(
+      QueueUrl.annotate({
+        description: "The URL of the queue, also of one that is not Amazon's",
+        examples: ["https://sqs.eu-central-1.amazonaws.com/123456789012/orders"]
+      }),
+      "the URL of the queue"
+    ),
+    region: setting(
+      AwsRegion.annotate({ description: "The region that signatures name; null: that in queue_url" }),
+      null
+    ),
+    ...contentSettings("as attributes of the message"),
+    ...fifoSettings,
+    ...pacing,
+    ...concurrency
+  },
+  check: ({ queue_url, region, ...settings }) => {
+    const named = regionIn(queue_url)
+    return [
+      ...(region === null && named === null
+        ? [{ path: "config.region", message: "is required: config.queue_url does not name the region" }]
+        : []),
+      ...(region !== null && named !== null && region !== named
+        ? [{ path: "config.region", message: "must be that in config.queue_url, or null" }]
+        : []),
+      ...faultsOfFifo(isFifo(queue_url), settings)
+    ]
+  },
+  auths: ["AWS_ACCESS_KEY"],
+  leadsTo: ({ queue_url }) => awsLeadsTo(regionIn(queue_url) === null ? queue_url : null),
+  credentials: "mask",
+  perStep: { ...payloadPerStep("The body of the message, where there is no body_template"), address: ["queue_url"] },
+  example: {
+    name: "orders-queue",
+    type: "AWS_SQS",
+    config: {
+      queue_url: "https://sqs.eu-central-1.amazonaws.com/123456789012/orders",
+      auth_type: "AWS_ACCESS_KEY",
+      auth: { access_key_id: "AKIA0000000000000000", secret_access_key: "secret" }
+    }
+  },
+  open: ({ body_template, include_metadata, queue_url, region, ...settings }, auth) => {
+    const body = bodyTemplate(body_template)
+    const ids = fifoIds(isFifo(queue_url), settings)
+    const url = `${new URL(queue_url).origin}/`
+    return awsSender(
+      { auth, service: "sqs", region: region ?? regionIn(queue_url) ?? "", url },
+      (fill, facts, message) => {
+        const { attributes, text } = contentOf(fill, message, facts, body, include_metadata, largest.sqs)
+        const named = Object.entries(attributes).map(([name, StringValue]) => [
+          name,
+          { DataType: attributeType, StringValue }
+        ])
+        return jsonCall("1.0", "AmazonSQS.SendMessage", {
+          QueueUrl: queue_url,
+          MessageBody: text,
+          ...(named.length === 0 ? {} : { MessageAttributes: Object.fromEntries(named) }),
+          ...ids(fill, facts)
+        })
+      },
+      judgeJson("MessageId")
+    )
+  }
+})

@@ -2,6 +2,7 @@ import { Data, type Effect, type Schema, type Scope } from "effect"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import type { Message, MessageHead, Values } from "@tidegate/model/Message"
 import type { SigningSecret } from "@tidegate/outbound-auth/DeliverySignature"
+import type { DeliveryAuth } from "@tidegate/outbound-auth/OutboundAuth"
 import type { Origins } from "./Origins.ts"
 import {
   AnyJson,
@@ -95,7 +96,7 @@ export const payloadPerStep = (description: string): PerStep => ({
 })
 
 /** The prepared authentication of a destination's deliveries. */
-export interface OpenAuth {
+export interface OpenAuth extends Pick<DeliveryAuth, "sign"> {
   /** Headers of every delivery, by lower-case name, including `authorization` with an obtained token. */
   readonly headers: Readonly<Record<string, string>>
   /** The team's active signing secrets, newest first; null if deliveries are not signed. */
@@ -172,7 +173,10 @@ interface Requesting {
 /** Sends by HTTP. Pure: egress does the sending. */
 export interface HttpSender extends Requesting {
   readonly kind: "http"
-  /** Adds parts that take time, such as the signature of a large body; without it nothing waits. If it rejects, the attempt fails. */
+  /**
+   * Adds parts that take time or cover the rest of the request, such as a signature; without it nothing waits. It gets all headers that are
+   * sent. If it rejects, the attempt fails.
+   */
   readonly complete?: (request: OutboundRequest, facts: AttemptFacts) => Promise<OutboundRequest>
 }
 

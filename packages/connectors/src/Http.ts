@@ -1,5 +1,5 @@
 import { connector, judgeStatus } from "./Connector.ts"
-import { forward } from "./HttpDelivery.ts"
+import { forward, signedBy } from "./HttpDelivery.ts"
 import { Schema } from "effect"
 import { tokenAuths } from "@tidegate/outbound-auth/types/OAuth"
 import { concurrency, forwarding, forwardsPath, HttpUrl, needed, pacing } from "./Settings.ts"
@@ -21,10 +21,15 @@ export const http = connector({
     ...concurrency
   },
   none: { path: Schema.Null.annotate({ message: "is for MOCK_API destinations; write it into config.url" }) },
-  auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER", ...tokenAuths],
+  auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER", "HTTP_MESSAGE_SIGNATURE", ...tokenAuths],
   leadsTo: ({ url }) => new URL(url).origin,
   credentials: "forward",
   carriesPath: forwardsPath,
   example: { name: "orders-api", type: "HTTP", config: { url: "https://api.example.com/hooks" } },
-  open: (settings, auth) => ({ kind: "http", prepare: forward(settings, auth), judge: judgeStatus })
+  open: (settings, auth) => ({
+    kind: "http",
+    prepare: forward(settings, auth),
+    judge: judgeStatus,
+    ...(auth.sign === undefined ? {} : { complete: signedBy(auth.sign) })
+  })
 })

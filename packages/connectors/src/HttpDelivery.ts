@@ -96,3 +96,16 @@ export const forward =
         : (forwardedUrl(target.url, shown.path, shown.query) ?? target.url)
     return { method, url, shownUrl, headers, body: message.body }
   }
+
+/** Adds the headers of a signature. A sender's own headers of these names would be taken for them. */
+export const signedBy =
+  (sign: NonNullable<OpenAuth["sign"]>) =>
+  async (request: OutboundRequest, facts: AttemptFacts): Promise<OutboundRequest> => {
+    const added = await sign(request, facts)
+    const names = new Set(added.filter((_, i) => i % 2 === 0))
+    const { headers } = request
+    return {
+      ...request,
+      headers: [...headers.filter((_, i) => !names.has(headers[i - (i % 2)]!.toLowerCase())), ...added]
+    }
+  }

@@ -4,6 +4,7 @@ import type { FieldErrors } from "@tidegate/model/AuthSettings"
 import { chatBotToken, emailApiKey, messagingAuthToken } from "./types/ApiCredentials.ts"
 import { databasePassword } from "./types/DatabasePassword.ts"
 import { customHeader } from "./types/CustomHeader.ts"
+import { httpMessageSignature } from "./types/HttpMessageSignature.ts"
 import { noAuth } from "./types/NoAuth.ts"
 import { tokenAuthTypes } from "./types/OAuth.ts"
 import { objectStoreRKey, objectStoreSKey } from "./types/ObjectStoreKeys.ts"
@@ -18,6 +19,7 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   noAuth,
   serviceSignature,
   customHeader,
+  httpMessageSignature,
   emailApiKey,
   chatBotToken,
   messagingAuthToken,

@@ -42,6 +42,10 @@ const otherAuths = [
 /** Settings of one type belong to its connector. The suite that every connector passes tests each of its settings. */
 const ownSettings = of("*", conformance("Setting %s refuses wrong values without quoting them"))
 
+const signatures = tests("packages/outbound-auth/test/MessageSignature.test.ts")(
+  "Signature by %s is accepted by another implementation, and a changed request is not"
+)
+
 const tokens = tests("test/contract/OutboundTokens.test.ts")
 const consented = tokens(
   "OAUTH2_AUTHORIZATION_CODE stores each new refresh token, and OAUTH_REFRESH_TOKEN continues with one"
@@ -79,6 +83,7 @@ const config = [
   ),
   of("auth_type auth", input("An auth_type of a destination needs all of its settings")),
   of("auth.header_name auth.value", delivery("CUSTOM_HEADER replaces the sender's header")),
+  of("auth.key_id auth.algorithm auth.key auth.components auth.expires_seconds auth.tag", signatures),
   of(
     "auth.token_url auth.client_id auth.client_secret auth.token_auth_method auth.scope auth.refresh_token auth.authorization_url auth.redirect_uri",
     consented
@@ -195,6 +200,7 @@ export const destinations: Section = {
       delivery("SERVICE_SIGNATURE is verified by the Standard Webhooks library and by the gateway's own header")
     ),
     row("auth_type CUSTOM_HEADER", delivery("CUSTOM_HEADER replaces the sender's header")),
+    row("auth_type HTTP_MESSAGE_SIGNATURE", signatures),
     ...otherAuths.map((auth) =>
       row(`auth_type ${auth}`, tokenTypes[auth] ?? (authTypes.has(auth) ? calls : otherTypes))
     )

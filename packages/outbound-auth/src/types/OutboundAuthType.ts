@@ -1,6 +1,28 @@
+import { createHash } from "node:crypto"
 import type { FieldError } from "@tidegate/model/GatewayError"
 import type { Result, Schema } from "effect"
 import type { Grant } from "./Grant.ts"
+
+/** A request that is complete but for what signs it. */
+export interface SignedRequest {
+  readonly method: string
+  /** Absolute. */
+  readonly url: string
+  /** Flat: name, value, name, value. */
+  readonly headers: ReadonlyArray<string>
+  readonly body: Uint8Array
+}
+
+/** The attempt that a signature is made for. */
+export interface SignedFacts {
+  readonly eventId: string
+  readonly attemptNumber: number
+  readonly timestampSeconds: number
+}
+
+/** A text that no other attempt has. It is derived, because this package has no randomness, and has to be unique but not secret. */
+export const onceOf = ({ attemptNumber, eventId, timestampSeconds }: SignedFacts): string =>
+  createHash("sha256").update(`${eventId}.${attemptNumber}.${timestampSeconds}`).digest("base64url").slice(0, 22)
 
 /** The authentication of a destination's deliveries, prepared once after each change of its settings. */
 export interface DeliveryAuth {
@@ -10,6 +32,8 @@ export interface DeliveryAuth {
   readonly signs: boolean
   /** How the bearer token of every delivery is obtained; absent: there is none. */
   readonly grant?: Grant
+  /** Returns the headers that sign a request, as a flat list; they replace those of the same names. Absent: nothing is signed in this way. */
+  readonly sign?: (request: SignedRequest, facts: SignedFacts) => Promise<ReadonlyArray<string>>
 }
 
 export const nothing: DeliveryAuth = { headers: {}, signs: false }

@@ -170,9 +170,13 @@ const shownOfAny: Fields = Object.fromEntries(
   )
 )
 
+/** Masked and readable texts are texts; a number or a list is always readable, and has its own form. */
+const shownSetting = (schema: Schema.Top): Schema.Top =>
+  optional(schema.ast._tag === "Number" || schema.ast._tag === "Arrays" ? bare(schema) : Schema.String)
+
 const shownAuth = (row: OutboundAuthType): Fields => ({
   auth_type: Schema.Literal(row.type),
-  auth: Schema.Struct({ ...mapped(row.settings, () => Schema.optionalKey(Schema.String)), disabled })
+  auth: Schema.Struct({ ...mapped(row.settings as Readonly<Record<string, Schema.Top>>, shownSetting), disabled })
 })
 
 const bareTypes = outboundAuthTypes.filter(isBare).map(({ type }) => type)

@@ -98,17 +98,16 @@ export const makeSenders = Effect.fnUntraced(function* (
       waitedMs: number,
       then: (answer: Outcome) => void
     ): void => {
+      const whole = { ...request, headers: headersOf(attempt, request.headers, loops) }
       const exchange = (complete: OutboundRequest) =>
         egress.deliver({
           ...complete,
-          headers: headersOf(attempt, complete.headers, loops),
           mayStart: mayWrite,
           timeoutMs: Math.max(forSendingMs, timeOf(attempt) - waitedMs),
           captureBytes: attempt.call?.captureBytes ?? maxCapturedBytes,
           ...(attempt.call === null ? {} : { signal: attempt.call.signal })
         })
-      const exchanged =
-        sender.complete === undefined ? exchange(request) : sender.complete(request, facts).then(exchange)
+      const exchanged = sender.complete === undefined ? exchange(whole) : sender.complete(whole, facts).then(exchange)
       exchanged.then(then, (cause: unknown) => brokeDown(attempt, cause))
     },
 

@@ -1,0 +1,73 @@
+import { httpbis } from "http-message-signatures"
+import { generateKeyPairSync, verify } from "node:crypto"
+import { expect } from "vitest"
+import type { DestinationConfig } from "../support/Contract.ts"
+import type { Gateway } from "../support/Gateway.ts"
+import { it } from "../support/it.ts"
+import { request, type RequestParts } from "../support/RawHttp.ts"
+import type { Target } from "../support/Target.ts"
+
+/** Deliveries that are signed one by one with a key of their destination, as their targets receive them. */
+
+const keyPair = () => {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519")
+  return { key: privateKey.export({ type: "pkcs8", format: "pem" }), publicKey }
+}
+
+/** Sends one request, and returns the delivery and its destination. */
+const delivered = async (
+  gateway: Gateway,
+  target: Target,
+  destination: Omit<DestinationConfig, "url">,
+  parts: Partial<RequestParts>
+) => {
+  const route = await gateway.route(target, { destination })
+  const answer = await request(gateway.port, { path: `/e/${route.source.id}`, ...parts })
+  expect(answer.status).toBe(200)
+  const [delivery] = await target.next()
+  return { delivery: delivery!, destination: route.destination }
+}
+
+it("HTTP_MESSAGE_SIGNATURE is verified by another implementation, and replaces what the sender signed", async ({
+  gateway,
+  target
+}) => {
+  const { key, publicKey } = keyPair()
+  const components = ["@method", "@target-uri", "content-type", "content-digest", "x-gateway-event-id", "gateway-loop"]
+  const auth = { key_id: "k1", algorithm: "ed25519", key, components }
+  const { delivery, destination } = await delivered(
+    gateway,
+    target,
+    { auth_type: "HTTP_MESSAGE_SIGNATURE", auth },
+    {
+      body: '{"order":"ü"}',
+      headers: [
+        ["Content-Type", "application/json"],
+        ["Content-Digest", "sha-256=:forged:"],
+        ["Signature-Input", 'forged=("@method");created=1'],
+        ["Signature", "forged=:AAAA:"]
+      ]
+    }
+  )
+  const { headers, method, url } = delivery
+  expect(headers["signature-input"]).toMatch(/^sig1=\("@method" "@target-uri" "content-type" "content-digest" /)
+  const isValid = await httpbis.verifyMessage(
+    {
+      requiredFields: components,
+      requiredParams: ["created", "nonce", "keyid", "alg"],
+      // The machine's clock is no part of this test.
+      tolerance: 3_600,
+      keyLookup: () =>
+        Promise.resolve({
+          id: "k1",
+          algs: ["ed25519"],
+          verify: (data, signature) => Promise.resolve(verify(null, data, publicKey, signature))
+        })
+    },
+    { method, url: `${target.origin}${url}`, headers: headers as Record<string, string> }
+  )
+  expect(isValid).toBe(true)
+  const shown = await gateway.api("GET", `/destinations/${destination.id}`)
+  expect(shown.config.auth).toMatchObject({ key_id: "k1", algorithm: "ed25519", components })
+  expect(JSON.stringify(shown)).not.toContain(key.split("\n")[1])
+})

@@ -1,5 +1,6 @@
 import { httpbis } from "http-message-signatures"
-import { generateKeyPairSync, verify } from "node:crypto"
+import { jwtVerify } from "jose"
+import { createHash, generateKeyPairSync, verify } from "node:crypto"
 import { expect } from "vitest"
 import type { DestinationConfig } from "../support/Contract.ts"
 import type { Gateway } from "../support/Gateway.ts"
@@ -70,4 +71,32 @@ it("HTTP_MESSAGE_SIGNATURE is verified by another implementation, and replaces w
   const shown = await gateway.api("GET", `/destinations/${destination.id}`)
   expect(shown.config.auth).toMatchObject({ key_id: "k1", algorithm: "ed25519", components })
   expect(JSON.stringify(shown)).not.toContain(key.split("\n")[1])
+})
+
+it("SIGNED_JWT is a token for the body that the target received, and replaces the sender's own", async ({
+  gateway,
+  target
+}) => {
+  const { key, publicKey } = keyPair()
+  target.reply = (response, { headers }) => void response.end(`you sent ${String(headers["authorization"])}`)
+  const auth = { algorithm: "EdDSA", key, audience: "the target", body_hash_claim: "body_sha256" }
+  const { delivery, destination } = await delivered(
+    gateway,
+    target,
+    { auth_type: "SIGNED_JWT", auth },
+    { body: "{}", headers: [["Authorization", "Bearer of-the-sender"]] }
+  )
+  const token = String(delivery.headers["authorization"]).replace(/^Bearer /, "")
+  // The machine's clock is no part of this test.
+  const { payload } = await jwtVerify(token, publicKey, { audience: "the target", clockTolerance: 3_600 })
+  expect(payload["body_sha256"]).toBe(createHash("sha256").update(delivery.body).digest("hex"))
+  const attempt = await gateway.eventually("the attempt", async () => {
+    const { models } = await gateway.api("GET", `/attempts?destination_id=${destination.id}`)
+    return models[0] ?? null
+  })
+  expect(attempt.body).toMatch(/^you sent Bearer \*{4}.{4}$/)
+  const moved = await gateway.call("PATCH", `/destinations/${destination.id}`, {
+    config: { url: "https://elsewhere.example.com/" }
+  })
+  expect([moved.status, JSON.stringify(moved.body)]).toEqual([400, expect.stringContaining("must be sent again")])
 })

@@ -143,6 +143,8 @@ export interface OutboundRequest {
   readonly body: Uint8Array
   /** URLs that the target is asked to fetch: nothing is sent unless each one has a public host. */
   readonly fetched?: ReadonlyArray<string>
+  /** A credential that was made for this request: it is masked in the stored answer. */
+  readonly secret?: string
 }
 
 /** Why nothing is sent. There is no further attempt, because it would be refused again. Neither text holds a secret. */

@@ -101,11 +101,8 @@ export const forward =
 export const signedBy =
   (sign: NonNullable<OpenAuth["sign"]>) =>
   async (request: OutboundRequest, facts: AttemptFacts): Promise<OutboundRequest> => {
-    const added = await sign(request, facts)
+    const { headers: added, secret } = await sign(request, facts)
     const names = new Set(added.filter((_, i) => i % 2 === 0))
-    const { headers } = request
-    return {
-      ...request,
-      headers: [...headers.filter((_, i) => !names.has(headers[i - (i % 2)]!.toLowerCase())), ...added]
-    }
+    const others = request.headers.filter((_, i, flat) => !names.has(flat[i - (i % 2)]!.toLowerCase()))
+    return { ...request, headers: [...others, ...added], ...(secret === undefined ? {} : { secret }) }
   }

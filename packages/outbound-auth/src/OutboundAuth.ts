@@ -10,6 +10,7 @@ import { tokenAuthTypes } from "./types/OAuth.ts"
 import { objectStoreRKey, objectStoreSKey } from "./types/ObjectStoreKeys.ts"
 import { type DeliveryAuth, nothing, type OutboundAuthType } from "./types/OutboundAuthType.ts"
 import { serviceSignature } from "./types/ServiceSignature.ts"
+import { signedJwt } from "./types/SignedJwt.ts"
 import { unknownSettings, unlessRefused } from "@tidegate/model/SettingNames"
 
 export type { DeliveryAuth, OutboundAuthType }
@@ -20,6 +21,7 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   serviceSignature,
   customHeader,
   httpMessageSignature,
+  signedJwt,
   emailApiKey,
   chatBotToken,
   messagingAuthToken,

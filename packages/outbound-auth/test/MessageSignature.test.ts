@@ -168,8 +168,8 @@ const signOf = (auth: object) =>
 
 /** The headers of a signed request, by name. */
 const sent = async (auth: object, message = signed, at = facts): Promise<Record<string, string>> => {
-  const added = await signOf(auth)(message, at)
-  return Object.fromEntries(added.flatMap((name, i) => (i % 2 === 0 ? [[name, added[i + 1]!]] : [])))
+  const { headers } = await signOf(auth)(message, at)
+  return Object.fromEntries(headers.flatMap((name, i) => (i % 2 === 0 ? [[name, headers[i + 1]!]] : [])))
 }
 
 const verifiers: Readonly<Record<SignatureAlgorithm, (key: KeyObject | null, data: Buffer, is: Buffer) => boolean>> = {

@@ -46,6 +46,10 @@ const signatures = tests("packages/outbound-auth/test/MessageSignature.test.ts")
   "Signature by %s is accepted by another implementation, and a changed request is not"
 )
 
+const jwts = tests("packages/outbound-auth/test/SignedJwt.test.ts")(
+  "Token by %s is valid, and has the claims that are set and a hash of the body"
+)
+
 const tokens = tests("test/contract/OutboundTokens.test.ts")
 const consented = tokens(
   "OAUTH2_AUTHORIZATION_CODE stores each new refresh token, and OAUTH_REFRESH_TOKEN continues with one"
@@ -84,6 +88,7 @@ const config = [
   of("auth_type auth", input("An auth_type of a destination needs all of its settings")),
   of("auth.header_name auth.value", delivery("CUSTOM_HEADER replaces the sender's header")),
   of("auth.key_id auth.algorithm auth.key auth.components auth.expires_seconds auth.tag", signatures),
+  of("auth.issuer auth.lifetime_seconds auth.body_hash_claim", jwts),
   of(
     "auth.token_url auth.client_id auth.client_secret auth.token_auth_method auth.scope auth.refresh_token auth.authorization_url auth.redirect_uri",
     consented
@@ -201,6 +206,7 @@ export const destinations: Section = {
     ),
     row("auth_type CUSTOM_HEADER", delivery("CUSTOM_HEADER replaces the sender's header")),
     row("auth_type HTTP_MESSAGE_SIGNATURE", signatures),
+    row("auth_type SIGNED_JWT", jwts),
     ...otherAuths.map((auth) =>
       row(`auth_type ${auth}`, tokenTypes[auth] ?? (authTypes.has(auth) ? calls : otherTypes))
     )

@@ -14,13 +14,12 @@ const privateKey = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKe
   format: "pem"
 })
 
+const signingKey = Buffer.from(secret.repeat(2)).toString("base64")
+
 /** Settings of an `auth_type` that are no plain text. */
 const particular: Readonly<Record<string, Schema.JsonObject>> = {
-  HTTP_MESSAGE_SIGNATURE: {
-    key_id: "readable",
-    algorithm: "hmac-sha256",
-    key: Buffer.from(secret.repeat(2)).toString("base64")
-  },
+  HTTP_MESSAGE_SIGNATURE: { key_id: "readable", algorithm: "hmac-sha256", key: signingKey },
+  SIGNED_JWT: { algorithm: "HS256", key: signingKey, issuer: "readable" },
   CUSTOM_HEADER: { header_name: "x-key", value: secret },
   OAUTH2_CLIENT_CREDENTIALS: { ...client, scope: "readable" },
   OAUTH_REFRESH_TOKEN: { ...client, refresh_token: secret },

@@ -99,13 +99,8 @@ export const httpMessageSignature = authType({
           ...(tag === undefined ? {} : { tag })
         })
         const signature = await signBase(algorithm, readable, base)
-        return [
-          ...digest,
-          "signature-input",
-          `${label}=${input}`,
-          "signature",
-          `${label}=:${signature.toString("base64")}:`
-        ]
+        const value = `${label}=:${signature.toString("base64")}:`
+        return { headers: [...digest, "signature-input", `${label}=${input}`, "signature", value] }
       }
     }
   }

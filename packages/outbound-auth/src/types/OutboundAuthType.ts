@@ -20,6 +20,14 @@ export interface SignedFacts {
   readonly timestampSeconds: number
 }
 
+/** What signs a request. */
+export interface Signed {
+  /** A flat list. They replace headers of the same names. */
+  readonly headers: ReadonlyArray<string>
+  /** What of it would let anybody else in who reads it, so that it must not be stored. */
+  readonly secret?: string
+}
+
 /** A text that no other attempt has. It is derived, because this package has no randomness, and has to be unique but not secret. */
 export const onceOf = ({ attemptNumber, eventId, timestampSeconds }: SignedFacts): string =>
   createHash("sha256").update(`${eventId}.${attemptNumber}.${timestampSeconds}`).digest("base64url").slice(0, 22)
@@ -32,8 +40,8 @@ export interface DeliveryAuth {
   readonly signs: boolean
   /** How the bearer token of every delivery is obtained; absent: there is none. */
   readonly grant?: Grant
-  /** Returns the headers that sign a request, as a flat list; they replace those of the same names. Absent: nothing is signed in this way. */
-  readonly sign?: (request: SignedRequest, facts: SignedFacts) => Promise<ReadonlyArray<string>>
+  /** Signs a request as a whole. Absent: nothing is signed in this way. */
+  readonly sign?: (request: SignedRequest, facts: SignedFacts) => Promise<Signed>
 }
 
 export const nothing: DeliveryAuth = { headers: {}, signs: false }

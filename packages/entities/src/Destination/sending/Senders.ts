@@ -9,6 +9,7 @@ import type {
 import { Egress } from "@tidegate/egress/Egress"
 import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 import { loopHeader } from "@tidegate/model/HeaderRules"
+import { Echoes } from "@tidegate/redaction/Echoes"
 import type { Message } from "@tidegate/model/Message"
 import { traceHeaders } from "@tidegate/telemetry/Tracing"
 import { Loops } from "../../Loops.ts"
@@ -99,14 +100,16 @@ export const makeSenders = Effect.fnUntraced(function* (
       then: (answer: Outcome) => void
     ): void => {
       const whole = { ...request, headers: headersOf(attempt, request.headers, loops) }
-      const exchange = (complete: OutboundRequest) =>
-        egress.deliver({
+      const exchange = ({ secret, ...complete }: OutboundRequest) => {
+        if (secret !== undefined) attempt.echoes = Echoes.with(attempt.echoes, secret)
+        return egress.deliver({
           ...complete,
           mayStart: mayWrite,
           timeoutMs: Math.max(forSendingMs, timeOf(attempt) - waitedMs),
           captureBytes: attempt.call?.captureBytes ?? maxCapturedBytes,
           ...(attempt.call === null ? {} : { signal: attempt.call.signal })
         })
+      }
       const exchanged = sender.complete === undefined ? exchange(whole) : sender.complete(whole, facts).then(exchange)
       exchanged.then(then, (cause: unknown) => brokeDown(attempt, cause))
     },

@@ -100,3 +100,36 @@ it("SIGNED_JWT is a token for the body that the target received, and replaces th
   })
   expect([moved.status, JSON.stringify(moved.body)]).toEqual([400, expect.stringContaining("must be sent again")])
 })
+
+it("API_KEY_QUERY adds its key to the URL, and the key is in no answer and in no stored row", async ({
+  gateway,
+  target
+}) => {
+  const api_key = "k3y-of-the-target/ü"
+  target.reply = (response, { url }) => void response.writeHead(500).end(`no such key: ${url}`)
+  const { delivery, destination } = await delivered(
+    gateway,
+    target,
+    { auth_type: "API_KEY_QUERY", auth: { query_key: "token", api_key } },
+    { body: "{}" }
+  )
+  expect(new URL(delivery.url, target.origin).searchParams.get("token")).toBe(api_key)
+  const attempt = await gateway.eventually("the attempt", async () => {
+    const { models } = await gateway.api("GET", `/attempts?destination_id=${destination.id}`)
+    return models[0] ?? null
+  })
+  expect(attempt.requested_url).toMatch(/\?token=\*{4}$/)
+  const shown = [attempt, await gateway.api("GET", `/destinations/${destination.id}`)]
+  const stored = [
+    ...(await gateway.sql("select * from attempts where event_id = $1", [attempt.event_id])),
+    ...(await gateway.sql("select * from destinations where id = $1", [destination.id]))
+  ]
+  expect(stored).toHaveLength(2)
+  for (const text of [
+    JSON.stringify(shown),
+    JSON.stringify(stored, (_, value) => (value?.type === "Buffer" ? String(Buffer.from(value)) : value))
+  ]) {
+    expect(text).not.toContain(api_key)
+    expect(text).not.toContain(encodeURIComponent(api_key))
+  }
+})

@@ -96,7 +96,7 @@ export const payloadPerStep = (description: string): PerStep => ({
 })
 
 /** The prepared authentication of a destination's deliveries. */
-export interface OpenAuth extends Pick<DeliveryAuth, "sign"> {
+export interface OpenAuth extends Pick<DeliveryAuth, "query" | "sign"> {
   /** Headers of every delivery, by lower-case name, including `authorization` with an obtained token. */
   readonly headers: Readonly<Record<string, string>>
   /** The team's active signing secrets, newest first; null if deliveries are not signed. */

@@ -21,7 +21,15 @@ export const http = connector({
     ...concurrency
   },
   none: { path: Schema.Null.annotate({ message: "is for MOCK_API destinations; write it into config.url" }) },
-  auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER", "HTTP_MESSAGE_SIGNATURE", "SIGNED_JWT", ...tokenAuths],
+  auths: [
+    "NO_AUTH",
+    "SERVICE_SIGNATURE",
+    "CUSTOM_HEADER",
+    "API_KEY_QUERY",
+    "HTTP_MESSAGE_SIGNATURE",
+    "SIGNED_JWT",
+    ...tokenAuths
+  ],
   leadsTo: ({ url }) => new URL(url).origin,
   credentials: "forward",
   carriesPath: forwardsPath,

@@ -1,6 +1,7 @@
 import { Predicate, Result, Schema } from "effect"
 import { decodeAuth, fieldError } from "@tidegate/model/AuthSettings"
 import type { FieldErrors } from "@tidegate/model/AuthSettings"
+import { apiKeyQuery } from "./types/ApiKeyQuery.ts"
 import { chatBotToken, emailApiKey, messagingAuthToken } from "./types/ApiCredentials.ts"
 import { databasePassword } from "./types/DatabasePassword.ts"
 import { customHeader } from "./types/CustomHeader.ts"
@@ -20,6 +21,7 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   noAuth,
   serviceSignature,
   customHeader,
+  apiKeyQuery,
   httpMessageSignature,
   signedJwt,
   emailApiKey,

@@ -46,6 +46,10 @@ const signatures = tests("packages/outbound-auth/test/MessageSignature.test.ts")
   "Signature by %s is accepted by another implementation, and a changed request is not"
 )
 
+const queryKeys = tests("packages/connectors/test/HttpDelivery.test.ts")(
+  "Key is added to %s with the sender's query %s once, and is masked where the URL is shown"
+)
+
 const jwts = tests("packages/outbound-auth/test/SignedJwt.test.ts")(
   "Token by %s is valid, and has the claims that are set and a hash of the body"
 )
@@ -87,6 +91,7 @@ const config = [
   ),
   of("auth_type auth", input("An auth_type of a destination needs all of its settings")),
   of("auth.header_name auth.value", delivery("CUSTOM_HEADER replaces the sender's header")),
+  of("auth.query_key auth.api_key", queryKeys),
   of("auth.key_id auth.algorithm auth.key auth.components auth.expires_seconds auth.tag", signatures),
   of("auth.issuer auth.lifetime_seconds auth.body_hash_claim", jwts),
   of(
@@ -205,6 +210,7 @@ export const destinations: Section = {
       delivery("SERVICE_SIGNATURE is verified by the Standard Webhooks library and by the gateway's own header")
     ),
     row("auth_type CUSTOM_HEADER", delivery("CUSTOM_HEADER replaces the sender's header")),
+    row("auth_type API_KEY_QUERY", queryKeys),
     row("auth_type HTTP_MESSAGE_SIGNATURE", signatures),
     row("auth_type SIGNED_JWT", jwts),
     ...otherAuths.map((auth) =>

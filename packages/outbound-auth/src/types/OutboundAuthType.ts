@@ -40,6 +40,8 @@ export interface DeliveryAuth {
   readonly signs: boolean
   /** How the bearer token of every delivery is obtained; absent: there is none. */
   readonly grant?: Grant
+  /** A secret parameter of every delivery's URL, in plain text. */
+  readonly query?: { readonly name: string; readonly value: string }
   /** Signs a request as a whole. Absent: nothing is signed in this way. */
   readonly sign?: (request: SignedRequest, facts: SignedFacts) => Promise<Signed>
 }

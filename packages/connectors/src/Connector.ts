@@ -1,5 +1,6 @@
 import { Data, type Effect, type Schema, type Scope } from "effect"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
+import type { ClientTls } from "@tidegate/model/ClientTls"
 import type { Message, MessageHead, Values } from "@tidegate/model/Message"
 import type { SigningSecret } from "@tidegate/outbound-auth/DeliverySignature"
 import type { DeliveryAuth } from "@tidegate/outbound-auth/OutboundAuth"
@@ -143,6 +144,8 @@ export interface OutboundRequest {
   readonly body: Uint8Array
   /** URLs that the target is asked to fetch: nothing is sent unless each one has a public host. */
   readonly fetched?: ReadonlyArray<string>
+  /** The destination's own certificate and authorities, where it has some. */
+  readonly tls?: ClientTls
   /** A credential that was made for this request: it is masked in the stored answer. */
   readonly secret?: string
 }

@@ -1,4 +1,5 @@
-import { connector, judgeStatus } from "./Connector.ts"
+import { clientTls, derivedOfTls, faultsOfTls, shownOfTls, tlsOf } from "./ClientTls.ts"
+import { connector, judgeStatus, Refusal } from "./Connector.ts"
 import { forward, signedBy } from "./HttpDelivery.ts"
 import { Schema } from "effect"
 import { tokenAuths } from "@tidegate/outbound-auth/types/OAuth"
@@ -18,9 +19,15 @@ export const http = connector({
     ),
     ...forwarding,
     ...pacing,
-    ...concurrency
+    ...concurrency,
+    ...clientTls
   },
-  none: { path: Schema.Null.annotate({ message: "is for MOCK_API destinations; write it into config.url" }) },
+  none: {
+    path: Schema.Null.annotate({ message: "is for MOCK_API destinations; write it into config.url" }),
+    ...derivedOfTls
+  },
+  check: faultsOfTls,
+  shown: shownOfTls,
   auths: [
     "NO_AUTH",
     "SERVICE_SIGNATURE",
@@ -34,10 +41,20 @@ export const http = connector({
   credentials: "forward",
   carriesPath: forwardsPath,
   example: { name: "orders-api", type: "HTTP", config: { url: "https://api.example.com/hooks" } },
-  open: (settings, auth) => ({
-    kind: "http",
-    prepare: forward(settings, auth),
-    judge: judgeStatus,
-    ...(auth.sign === undefined ? {} : { complete: signedBy(auth.sign) })
-  })
+  open: (settings, auth) => {
+    const prepare = forward(settings, auth)
+    const tls = tlsOf(settings)
+    return {
+      kind: "http",
+      prepare:
+        tls === undefined
+          ? prepare
+          : (message, facts) => {
+              const request = prepare(message, facts)
+              return request instanceof Refusal ? request : { ...request, tls }
+            },
+      judge: judgeStatus,
+      ...(auth.sign === undefined ? {} : { complete: signedBy(auth.sign) })
+    }
+  }
 })

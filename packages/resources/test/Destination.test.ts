@@ -35,6 +35,9 @@ const stored: DestinationFields = {
     rate_limit: 5,
     rate_limit_period: "hour",
     max_concurrency: 20,
+    client_certificate: null,
+    client_key: null,
+    server_ca: null,
     auth_type: "CUSTOM_HEADER"
   },
   auth: header
@@ -54,6 +57,9 @@ describe("Destination", () => {
         rate_limit: null,
         rate_limit_period: "second",
         max_concurrency: null,
+        client_certificate: null,
+        client_key: null,
+        server_ca: null,
         auth_type: null
       },
       auth: {}
@@ -213,8 +219,9 @@ describe("Destination", () => {
 
     it("A change to another type needs the target of that type and keeps the common settings", () => {
       const mock = updated(stored, { type: "MOCK_API", path: "/x" })
-      const { max_concurrency: _, url: __, ...common } = stored.config
-      expect(mock.config).toStrictEqual({ path: "/x", ...common })
+      const ofHttp = ["url", "max_concurrency", "client_certificate", "client_key", "server_ca"]
+      const common = Object.entries(stored.config).filter(([name]) => !ofHttp.includes(name))
+      expect(mock.config).toStrictEqual({ path: "/x", ...Object.fromEntries(common) })
       expect(
         faults(updateDestination({ type: "HTTP" })({ ...stored, type: "MOCK_API", config: mock.config }))
       ).toStrictEqual(["config.url: is required: an absolute http or https URL"])

@@ -46,6 +46,9 @@ const signatures = tests("packages/outbound-auth/test/MessageSignature.test.ts")
   "Signature by %s is accepted by another implementation, and a changed request is not"
 )
 
+const mutual = tests("test/contract/ClientCertificates.test.ts")
+const own = tests("packages/connectors/test/ClientTls.test.ts")
+
 const queryKeys = tests("packages/connectors/test/HttpDelivery.test.ts")(
   "Key is added to %s with the sender's query %s once, and is masked where the URL is shown"
 )
@@ -89,6 +92,11 @@ const config = [
     "max_concurrency",
     concurrency("Deliveries at once never exceed max_concurrency, and a change applies from the next one on")
   ),
+  of(
+    "client_certificate server_ca",
+    mutual("A server that demands a certificate gets the destination's own, and no answer shows its key")
+  ),
+  of("client_key client_certificate_expires_at", own("Read shows when the certificate expires, and no key")),
   of("auth_type auth", input("An auth_type of a destination needs all of its settings")),
   of("auth.header_name auth.value", delivery("CUSTOM_HEADER replaces the sender's header")),
   of("auth.query_key auth.api_key", queryKeys),

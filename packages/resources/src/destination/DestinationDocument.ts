@@ -131,12 +131,16 @@ const settingsOfAny: Settings = Object.fromEntries(
   })
 )
 
+/** What reads show beside settings: it may be sent back unchanged. */
+const derived = Object.assign({}, ...connectors.map((row) => (row.shown === undefined ? {} : row.none))) as Fields
+
 export const DestinationPatch = Schema.Struct({
   name: optional(Name),
   description: optional(Description),
   type: optional(Schema.Literals(connectors.map(({ type }) => type))),
   config: setting(
     Schema.Struct({
+      ...mapped(derived as Readonly<Record<string, Schema.Top>>, optional),
       ...changed(settingsOfAny),
       auth_type: setting(Schema.Literals(outboundAuthTypes.map(({ type }) => type))),
       auth: setting(
@@ -159,9 +163,6 @@ export const DestinationPatch = Schema.Struct({
   readonly type?: string
   readonly config?: Config | null
 }>
-
-/** What reads show beside settings: it may be sent back unchanged. */
-const derived = Object.assign({}, ...connectors.map((row) => (row.shown === undefined ? {} : row.none))) as Fields
 
 /** Settings that not every type has are not in every record. */
 const shownOfAny: Fields = Object.fromEntries(

@@ -178,6 +178,8 @@ interface Requesting {
 /** Sends by HTTP. Pure: egress does the sending. */
 export interface HttpSender extends Requesting {
   readonly kind: "http"
+  /** The longest call of an event (ms); absent: the usual time, less what was spent on a token. */
+  readonly timeoutMs?: number
   /**
    * Adds parts that take time or cover the rest of the request, such as a signature; without it nothing waits. It gets all headers that are
    * sent. If it rejects, the attempt fails.

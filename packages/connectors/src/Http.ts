@@ -3,7 +3,7 @@ import { connector, judgeStatus, Refusal } from "./Connector.ts"
 import { forward, signedBy } from "./HttpDelivery.ts"
 import { Schema } from "effect"
 import { tokenAuths } from "@tidegate/outbound-auth/types/OAuth"
-import { concurrency, forwarding, forwardsPath, HttpUrl, needed, pacing } from "./Settings.ts"
+import { concurrency, forwarding, forwardsPath, HttpUrl, needed, pacing, patience } from "./Settings.ts"
 
 /** Forwards requests to a URL. */
 export const http = connector({
@@ -20,6 +20,7 @@ export const http = connector({
     ...forwarding,
     ...pacing,
     ...concurrency,
+    ...patience,
     ...clientTls
   },
   none: {
@@ -54,6 +55,7 @@ export const http = connector({
               return request instanceof Refusal ? request : { ...request, tls }
             },
       judge: judgeStatus,
+      ...(settings.timeout_ms === null ? {} : { timeoutMs: settings.timeout_ms }),
       ...(auth.sign === undefined ? {} : { complete: signedBy(auth.sign) })
     }
   }

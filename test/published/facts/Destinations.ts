@@ -96,6 +96,7 @@ const config = [
     "client_certificate server_ca",
     mutual("A server that demands a certificate gets the destination's own, and no answer shows its key")
   ),
+  of("timeout_ms", delivery("A destination's own time-out ends a call, and the retry rule applies")),
   of("client_key client_certificate_expires_at", own("Read shows when the certificate expires, and no key")),
   of("auth_type auth", input("An auth_type of a destination needs all of its settings")),
   of("auth.header_name auth.value", delivery("CUSTOM_HEADER replaces the sender's header")),

@@ -26,6 +26,7 @@ export const example = {
       rate_limit: 10,
       rate_limit_period: "second",
       max_concurrency: null,
+      timeout_ms: null,
       client_certificate: null,
       client_key: null,
       server_ca: null,

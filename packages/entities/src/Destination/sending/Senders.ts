@@ -19,7 +19,10 @@ import type { HeldSession, SendExit } from "./Sessions.ts"
 import type { Returned, Tunnel, TunnelEnding } from "../tunnel/Tunnel.ts"
 import { jobOf, outcomeOf } from "../tunnel/TunnelJob.ts"
 
-/** The longest attempt by HTTP or through a tunnel (ms), including the wait for a token. A step has a time-out of its own. */
+/**
+ * The longest attempt by HTTP or through a tunnel (ms), including the wait for a token. A step has a time-out of its own, and a destination
+ * may have one for its calls.
+ */
 const attemptMs = 30_000
 /** The part of it that is kept for sending when a token has to be obtained. */
 export const forSendingMs = 1_000
@@ -105,7 +108,9 @@ export const makeSenders = Effect.fnUntraced(function* (
         return egress.deliver({
           ...complete,
           mayStart: mayWrite,
-          timeoutMs: Math.max(forSendingMs, timeOf(attempt) - waitedMs),
+          timeoutMs:
+            (attempt.call === null ? sender.timeoutMs : undefined) ??
+            Math.max(forSendingMs, timeOf(attempt) - waitedMs),
           captureBytes: attempt.call?.captureBytes ?? maxCapturedBytes,
           ...(attempt.call === null ? {} : { signal: attempt.call.signal })
         })

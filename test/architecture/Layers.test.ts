@@ -174,6 +174,7 @@ const computing = new Set([
   "effect",
   "effect/net",
   "@smithy/signature-v4",
+  "jose/jwt/sign",
   "nodemailer/lib/mail-composer",
   "nodemailer/lib/mime-node",
   "re2js",

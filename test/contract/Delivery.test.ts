@@ -334,6 +334,30 @@ describe("Request line of a delivery", () => {
 })
 
 describe("Retries", () => {
+  it("A destination's own time-out ends a call, and the retry rule applies", async ({
+    event,
+    finished,
+    gateway,
+    target
+  }) => {
+    let isSilent = true
+    target.reply = (response) => {
+      if (!isSilent) response.end("ok")
+      isSilent = false
+    }
+    const { source } = await gateway.route(target, {
+      destination: { timeout_ms: 1_000 },
+      // On a busy machine an answer may take longer than a second, too.
+      rules: [{ type: "retry", count: 10, strategy: "linear", interval: 1_000 }]
+    })
+    expect((await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })).status).toBe(200)
+    const { id } = await event(source)
+    expect((await finished(id)).status).toBe("SUCCESSFUL")
+    const { models } = await gateway.api("GET", `/attempts?event_id=${id}`)
+    const first = models.find(({ attempt_number }) => attempt_number === 1)
+    expect(first).toMatchObject({ status: "FAILED", error_code: "TIMEOUT", response_status: null })
+  })
+
   it("A retry repeats the body and the webhook-id, and counts the attempts", async ({
     deliver,
     event,

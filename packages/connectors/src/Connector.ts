@@ -1,7 +1,9 @@
 import { Data, type Effect, type Schema, type Scope } from "effect"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
+import type { ClientTls } from "@tidegate/model/ClientTls"
 import type { Message, MessageHead, Values } from "@tidegate/model/Message"
 import type { SigningSecret } from "@tidegate/outbound-auth/DeliverySignature"
+import type { DeliveryAuth } from "@tidegate/outbound-auth/OutboundAuth"
 import type { Origins } from "./Origins.ts"
 import {
   AnyJson,
@@ -95,7 +97,7 @@ export const payloadPerStep = (description: string): PerStep => ({
 })
 
 /** The prepared authentication of a destination's deliveries. */
-export interface OpenAuth {
+export interface OpenAuth extends Pick<DeliveryAuth, "query" | "sign"> {
   /** Headers of every delivery, by lower-case name, including `authorization` with an obtained token. */
   readonly headers: Readonly<Record<string, string>>
   /** The team's active signing secrets, newest first; null if deliveries are not signed. */
@@ -144,6 +146,10 @@ export interface OutboundRequest {
   readonly body: Uint8Array
   /** URLs that the target is asked to fetch: nothing is sent unless each one has a public host. */
   readonly fetched?: ReadonlyArray<string>
+  /** The destination's own certificate and authorities, where it has some. */
+  readonly tls?: ClientTls
+  /** A credential that was made for this request: it is masked in the stored answer. */
+  readonly secret?: string
 }
 
 /** Why nothing is sent. There is no further attempt, because it would be refused again. Neither text holds a secret. */
@@ -174,7 +180,12 @@ interface Requesting {
 /** Sends by HTTP. Pure: egress does the sending. */
 export interface HttpSender extends Requesting {
   readonly kind: "http"
-  /** Adds parts that take time, such as the signature of a large body; without it nothing waits. If it rejects, the attempt fails. */
+  /** The longest call of an event (ms); absent: the usual time, less what was spent on a token. */
+  readonly timeoutMs?: number
+  /**
+   * Adds parts that take time or cover the rest of the request, such as a signature; without it nothing waits. It gets all headers that are
+   * sent. If it rejects, the attempt fails.
+   */
   readonly complete?: (request: OutboundRequest, facts: AttemptFacts) => Promise<OutboundRequest>
 }
 

@@ -1,8 +1,9 @@
-import { connector, judgeStatus } from "./Connector.ts"
-import { forward } from "./HttpDelivery.ts"
+import { clientTls, derivedOfTls, faultsOfTls, shownOfTls, tlsOf } from "./ClientTls.ts"
+import { connector, judgeStatus, Refusal } from "./Connector.ts"
+import { forward, signedBy } from "./HttpDelivery.ts"
 import { Schema } from "effect"
 import { tokenAuths } from "@tidegate/outbound-auth/types/OAuth"
-import { concurrency, forwarding, forwardsPath, HttpUrl, needed, pacing } from "./Settings.ts"
+import { concurrency, forwarding, forwardsPath, HttpUrl, needed, pacing, patience } from "./Settings.ts"
 
 /** Forwards requests to a URL. */
 export const http = connector({
@@ -18,13 +19,44 @@ export const http = connector({
     ),
     ...forwarding,
     ...pacing,
-    ...concurrency
+    ...concurrency,
+    ...patience,
+    ...clientTls
   },
-  none: { path: Schema.Null.annotate({ message: "is for MOCK_API destinations; write it into config.url" }) },
-  auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER", ...tokenAuths],
+  none: {
+    path: Schema.Null.annotate({ message: "is for MOCK_API destinations; write it into config.url" }),
+    ...derivedOfTls
+  },
+  check: faultsOfTls,
+  shown: shownOfTls,
+  auths: [
+    "NO_AUTH",
+    "SERVICE_SIGNATURE",
+    "CUSTOM_HEADER",
+    "API_KEY_QUERY",
+    "HTTP_MESSAGE_SIGNATURE",
+    "SIGNED_JWT",
+    ...tokenAuths
+  ],
   leadsTo: ({ url }) => new URL(url).origin,
   credentials: "forward",
   carriesPath: forwardsPath,
   example: { name: "orders-api", type: "HTTP", config: { url: "https://api.example.com/hooks" } },
-  open: (settings, auth) => ({ kind: "http", prepare: forward(settings, auth), judge: judgeStatus })
+  open: (settings, auth) => {
+    const prepare = forward(settings, auth)
+    const tls = tlsOf(settings)
+    return {
+      kind: "http",
+      prepare:
+        tls === undefined
+          ? prepare
+          : (message, facts) => {
+              const request = prepare(message, facts)
+              return request instanceof Refusal ? request : { ...request, tls }
+            },
+      judge: judgeStatus,
+      ...(settings.timeout_ms === null ? {} : { timeoutMs: settings.timeout_ms }),
+      ...(auth.sign === undefined ? {} : { complete: signedBy(auth.sign) })
+    }
+  }
 })

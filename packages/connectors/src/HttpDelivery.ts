@@ -26,9 +26,23 @@ const headerText = (text: string): string => (/^[\t\x20-\x7e\xa0-\xff]*$/.test(t
  */
 const maxHeadBytes = 256 * 1024
 
+/** The name of a parameter, as targets read it. */
+const parameterName = (part: string): string => {
+  const [name = ""] = part.split("=", 1)
+  return /[%+]/.test(name) ? ([...new URLSearchParams(name).keys()][0] ?? "") : name
+}
+
+/** A URL with this parameter once, whatever it had; all other parts stay as they are. */
+const withParameter = (url: string, name: string, value: string): string => {
+  const at = url.indexOf("?")
+  const [place, query] = at === -1 ? [url, ""] : [url.slice(0, at), url.slice(at + 1)]
+  const others = query === "" ? [] : query.split("&").filter((part) => parameterName(part) !== name)
+  return `${place}?${[...others, `${encodeURIComponent(name)}=${encodeURIComponent(value)}`].join("&")}`
+}
+
 /** The request of one attempt: the forwarded message with the gateway's own headers. */
 export const forward =
-  (target: ForwardTarget, { headers: set, signing }: Pick<OpenAuth, "headers" | "signing">) =>
+  (target: ForwardTarget, { headers: set, query, signing }: Pick<OpenAuth, "headers" | "query" | "signing">) =>
   (message: Message, facts: AttemptFacts): OutboundRequest | Refusal => {
     const method = target.http_method ?? (deliverable.has(message.method) ? message.method : "POST")
     // Headers that the operator sets replace those of the gateway and of the sender.
@@ -69,9 +83,11 @@ export const forward =
       })
       for (const [name, value] of Object.entries(signature)) headers.push(name, value)
     } else headers.push("x-gateway-timestamp", String(facts.timestampSeconds))
-    const url = target.path_forwarding_disabled ? target.url : forwardedUrl(target.url, message.path, message.query)
+    const keyed = (url: string, value: string): string =>
+      query === undefined ? url : withParameter(url, query.name, value)
+    const plain = target.path_forwarding_disabled ? target.url : forwardedUrl(target.url, message.path, message.query)
     // Fails closed, because only the target knows where such a path leads.
-    if (url === null) {
+    if (plain === null) {
       return new Refusal({
         code: "PATH_NOT_ALLOWED",
         message: "the path holds encoded steps that could lead out of the path of the destination's URL",
@@ -79,6 +95,7 @@ export const forward =
         shownUrl: target.url
       })
     }
+    const url = keyed(plain, query?.value ?? "")
     let bytes = url.length
     for (let i = 0; i < headers.length; i++) bytes += headers[i]!.length
     if (bytes > maxHeadBytes) {
@@ -90,9 +107,21 @@ export const forward =
       })
     }
     const { shown } = facts
-    const shownUrl =
+    const shownUrl = keyed(
       target.path_forwarding_disabled || shown.query === message.query
-        ? url
-        : (forwardedUrl(target.url, shown.path, shown.query) ?? target.url)
+        ? plain
+        : (forwardedUrl(target.url, shown.path, shown.query) ?? target.url),
+      "****"
+    )
     return { method, url, shownUrl, headers, body: message.body }
+  }
+
+/** Adds the headers of a signature. A sender's own headers of these names would be taken for them. */
+export const signedBy =
+  (sign: NonNullable<OpenAuth["sign"]>) =>
+  async (request: OutboundRequest, facts: AttemptFacts): Promise<OutboundRequest> => {
+    const { headers: added, secret } = await sign(request, facts)
+    const names = new Set(added.filter((_, i) => i % 2 === 0))
+    const others = request.headers.filter((_, i, flat) => !names.has(flat[i - (i % 2)]!.toLowerCase()))
+    return { ...request, headers: [...others, ...added], ...(secret === undefined ? {} : { secret }) }
   }

@@ -132,6 +132,23 @@ export const concurrency = {
   )
 }
 
+const milliseconds = "must be a whole number from 1000 to 60000, or null"
+
+/** How long a target may take, for types that call one. */
+export const patience = {
+  timeout_ms: setting(
+    Schema.Number.annotate({
+      message: milliseconds,
+      description: "Milliseconds for a call, from its beginning to the last byte of the answer; null: 30,000"
+    }).check(
+      Schema.isInt({ message: milliseconds }).abort(),
+      Schema.isBetween({ minimum: 1_000, maximum: 60_000 }, { message: milliseconds })
+    ),
+    null,
+    milliseconds
+  )
+}
+
 /** Which parts of a request are forwarded; for types that forward requests unchanged. */
 export const forwarding = {
   http_method: setting(

@@ -7,7 +7,7 @@ import { prepareSigningSecret } from "@tidegate/outbound-auth/DeliverySignature"
 import { factsOf } from "./Facts.ts"
 
 const target: ForwardTarget = { url: "http://h/b", http_method: null, path_forwarding_disabled: false }
-const bare: Pick<OpenAuth, "headers" | "signing"> = { headers: {}, signing: null }
+const bare: Pick<OpenAuth, "headers" | "query" | "signing"> = { headers: {}, signing: null }
 const inbound: Message = { method: "POST", path: "/", query: "", headers: {}, body: Buffer.from("body") }
 
 const context = factsOf(inbound, {
@@ -263,4 +263,37 @@ describe("Recorded URL of a delivery", () => {
       })
     ])
   })
+})
+
+describe("Key in the query", () => {
+  const keyed = { ...bare, query: { name: "api key", value: "s3cret&=#ü" } }
+  const own = "api%20key=s3cret%26%3D%23%C3%BC"
+
+  it.each([
+    ["http://h/b", "", `http://h/b/a?${own}`],
+    ["http://h/b?x=1", "y=%20+&&z", `http://h/b/a?x=1&y=%20+&&z&${own}`],
+    [
+      "http://h/b?api%20key=old&x",
+      "api+key=a&%61pi%20key&api%20keys=b&API+KEY=c",
+      `http://h/b/a?x&api%20keys=b&API+KEY=c&${own}`
+    ]
+  ])(
+    "Key is added to %s with the sender's query %s once, and is masked where the URL is shown",
+    (url, query, expected) => {
+      const request = prepare({ ...target, url }, { ...inbound, path: "/a", query }, context, keyed)
+      expect(request.url).toBe(expected)
+      const shown = prepare(
+        { ...target, url },
+        { ...inbound, path: "/a", query },
+        factsOf({ ...inbound, path: "/a", query: "shown" }),
+        keyed
+      )
+      expect(shown.shownUrl).toBe(
+        `${url.replace("http://h/b", "http://h/b/a").replace(/api%20key=old&/, "")}${url.includes("?") ? "&" : "?"}shown&api%20key=****`
+      )
+      const whole = prepare({ ...target, url, path_forwarding_disabled: true }, inbound, context, keyed)
+      expect([whole.url.endsWith(own), whole.shownUrl.endsWith("api%20key=****")]).toEqual([true, true])
+      expect(whole.shownUrl).not.toContain("s3cret")
+    }
+  )
 })

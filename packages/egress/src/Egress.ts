@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import type { Dispatcher } from "undici"
+import type { ClientTls } from "@tidegate/model/ClientTls"
 import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 import { setByClient } from "@tidegate/model/HeaderRules"
 import type { AttemptErrorCode } from "./AttemptErrorCode.ts"
@@ -8,6 +9,7 @@ import type { Answer, AnswerReader } from "./Exchange.ts"
 import { InvalidNetwork, makeGuard } from "./Guard.ts"
 import type { Guard, GuardOptions } from "./Guard.ts"
 import { makeOrigins } from "./Origins.ts"
+import { distinguishingResets } from "./Resets.ts"
 import { makePlaces, parseUrl, type Place, refusal } from "./Places.ts"
 
 export type { Answer, AttemptErrorCode, Guard }
@@ -26,6 +28,8 @@ export interface Outbound {
   readonly body?: Uint8Array | string | null
   /** URLs that the target is asked to fetch. Only for `deliver`: nothing is sent unless each one has a public host. */
   readonly fetched?: ReadonlyArray<string>
+  /** A certificate to show to the server, or authorities to trust. */
+  readonly tls?: ClientTls
   /** Milliseconds for the whole exchange: waiting for a connection, connecting, sending, and the answer to its last byte. */
   readonly timeoutMs?: number
   /** Bytes of the answer's body that are kept. Default `maxCapturedBytes`. */
@@ -58,6 +62,9 @@ export interface Streaming {
 }
 
 const defaultTimeoutMs = 30_000
+/** Idle origins, and connections to all, with certificates of destinations. */
+const mostIdleIdentities = 100
+const mostIdentityConnections = 2_048
 /** For deliveries, which are many and short. A request that waits at the limit of an origin waits for one of its pools. */
 const connectionsPerPool = 64
 
@@ -69,20 +76,6 @@ const messageHeaders = (headers: ReadonlyArray<string>): Array<string> => {
   }
   return kept
 }
-
-/**
- * If a body ends with its connection, undici treats a reset as the normal end, and recognises it by the error code. A broken body
- * must not be returned as complete, so undici gets a similar code that it does not treat so.
- */
-const distinguishingResets =
-  (connect: Guard["connect"]): Guard["connect"] =>
-  (target, callback) =>
-    connect(target, (...result) => {
-      result[1]?.on("error", (error: NodeJS.ErrnoException) => {
-        if (error.code === "ECONNRESET") error.code = "ECONNABORTED"
-      })
-      callback(...result)
-    })
 
 /** Awaits a look-up, unless the timeout or the signal comes first. Also returns the function that stops these two. */
 const untilOver = <A>(
@@ -122,10 +115,21 @@ const makeEgress = (options: EgressOptions) => {
   })
   // Separate connections, because a stream may hold its connection for hours: deliveries to the same origin must not wait for it.
   const streaming = makeOrigins({
-    guard: { connect: distinguishingResets(guard.connect) },
+    guard: {
+      connect: distinguishingResets(guard.connect),
+      connectAs: (tls) => distinguishingResets(guard.connectAs(tls))
+    },
     connectionsPerOrigin: options.streamsPerOrigin ?? 512,
     maxIdleOrigins,
     maxConnections
+  })
+  // Fewer, because each holds certificates of its own, beside its connections.
+  const identified = makeOrigins({
+    guard,
+    connectionsPerOrigin: options.connectionsPerOrigin ?? 128,
+    connectionsPerPool,
+    maxIdleOrigins: Math.min(maxIdleOrigins, mostIdleIdentities),
+    maxConnections: Math.min(maxConnections, mostIdentityConnections)
   })
   const placeOf = makePlaces()
   let inFlight = 0
@@ -138,8 +142,9 @@ const makeEgress = (options: EgressOptions) => {
     reader: AnswerReader | undefined,
     resolve: (answer: Answer) => void
   ): Exchange => {
-    const origins = reader === undefined ? delivering : streaming
-    const connections = origins.acquire(origin)
+    const { tls } = outbound
+    const origins = reader !== undefined ? streaming : tls === undefined ? delivering : identified
+    const connections = origins.acquire(origin, tls)
     inFlight++
     const options: Dispatcher.DispatchOptions = {
       path,
@@ -225,10 +230,10 @@ const makeEgress = (options: EgressOptions) => {
       await Promise.race([drained, tooLong])
       clearTimeout(timer)
     }
-    await Promise.all([delivering.destroy(), streaming.destroy()])
+    await Promise.all([delivering.destroy(), identified.destroy(), streaming.destroy()])
   }
 
-  return { guard, deliver, stream, openOrigins: () => delivering.size() + streaming.size(), close }
+  return { guard, deliver, stream, openOrigins: () => delivering.size() + identified.size() + streaming.size(), close }
 }
 
 /**

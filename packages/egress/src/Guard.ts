@@ -3,8 +3,9 @@ import * as IpNetwork from "effect/net/IpNetwork"
 import { BlockList, connect, isIP, Socket, SocketAddress } from "node:net"
 import type { LookupFunction } from "node:net"
 import { connect as connectTls, createSecureContext, getCACertificates } from "node:tls"
-import type { TLSSocket } from "node:tls"
+import type { SecureContext, TLSSocket } from "node:tls"
 import { callbackify } from "node:util"
+import type { ClientTls } from "@tidegate/model/ClientTls"
 import { buildConnector } from "undici"
 import { makeResolver } from "./Resolver.ts"
 import type { Resolve } from "./Resolver.ts"
@@ -54,6 +55,8 @@ export interface Guard {
    * variables are.
    */
   readonly connect: buildConnector.connector
+  /** Such a connector that shows a certificate, or trusts other authorities. If the TLS library refuses them, every connection fails. */
+  readonly connectAs: (tls: ClientTls) => buildConnector.connector
   /**
    * Opens a plain TCP socket for other protocols than HTTP, such as a database or a mail server. The returned socket is still connecting; a
    * refusal arrives as its `error` event (a `GuardError`). The caller limits how long connecting may take.
@@ -206,21 +209,32 @@ export const makeGuard = (options: GuardOptions): Guard => {
   } as const
 
   const connectTimeoutMs = options.connectTimeoutMs ?? 10_000
-  const verifying = {
+  const authorities = () => (options.ca === undefined ? {} : { ca: [...getCACertificates("default"), ...options.ca] })
+  const verifyingBy = (secureContext: SecureContext) => ({
     // Set explicitly, because an environment variable can turn the default off.
     rejectUnauthorized: true,
-    // One for all connections: creating it parses every certificate.
-    secureContext: createSecureContext(
-      options.ca === undefined ? {} : { ca: [...getCACertificates("default"), ...options.ca] }
-    )
-  }
-
-  const connectUnchecked = buildConnector({
-    ...addressing,
-    allowH2: false,
-    timeout: connectTimeoutMs,
-    ...verifying
+    secureContext
   })
+  // One for all connections: creating it parses every certificate.
+  const verifying = verifyingBy(createSecureContext(authorities()))
+
+  /** `connectUnchecked` checks no host that is an address. */
+  const checking =
+    (connectUnchecked: buildConnector.connector): buildConnector.connector =>
+    (target, callback) => {
+      if (refusesLiteral(target.hostname)) {
+        // Deferred, as every other outcome is: the client cannot handle an answer inside the call.
+        process.nextTick(callback, refused(target.hostname), null)
+        return
+      }
+      // A name with a final dot is the same name, but certificates are issued without the dot.
+      const dotted = target.protocol === "https:" && target.hostname.endsWith(".")
+      connectUnchecked(dotted ? { ...target, servername: target.hostname.slice(0, -1) } : target, callback)
+    }
+
+  // Each has its own TLS sessions, so that none is resumed with another certificate.
+  const connecting = (verifying: ReturnType<typeof verifyingBy>) =>
+    checking(buildConnector({ ...addressing, allowH2: false, timeout: connectTimeoutMs, ...verifying }))
 
   return {
     permits,
@@ -237,15 +251,19 @@ export const makeGuard = (options: GuardOptions): Guard => {
       )
       return Promise.race([looked, late]).finally(() => clearTimeout(timer))
     },
-    connect: (target, callback) => {
-      if (refusesLiteral(target.hostname)) {
-        // Deferred, as every other outcome is: the client cannot handle an answer inside the call.
-        process.nextTick(callback, refused(target.hostname), null)
-        return
+    connect: connecting(verifying),
+    connectAs: ({ authorities: own, identity }) => {
+      try {
+        const context = createSecureContext({
+          ...(own === null ? authorities() : { ca: own }),
+          ...(identity === null ? {} : { cert: identity.certificate, key: identity.key })
+        })
+        return connecting(verifyingBy(context))
+      } catch {
+        // The library's own text may quote what it was given.
+        const unusable = new Error("the certificate, its key or the authorities of this destination cannot be used")
+        return (_, callback) => process.nextTick(callback, unusable, null)
       }
-      // A name with a final dot is the same name, but certificates are issued without the dot.
-      const dotted = target.protocol === "https:" && target.hostname.endsWith(".")
-      connectUnchecked(dotted ? { ...target, servername: target.hostname.slice(0, -1) } : target, callback)
     },
     openSocket: ({ host, port }) =>
       refusesLiteral(host) ? new Socket().destroy(refused(host)) : connect({ ...addressing, host, port }),

@@ -1,9 +1,10 @@
 import { Pool } from "undici"
+import type { ClientTls } from "@tidegate/model/ClientTls"
 import type { Guard } from "./Guard.ts"
 import { metered } from "./WireMeter.ts"
 
 export interface OriginsOptions {
-  readonly guard: Pick<Guard, "connect">
+  readonly guard: Pick<Guard, "connect" | "connectAs">
   readonly connectionsPerOrigin: number
   /** Connections of one pool. Default: all of an origin's, so that a waiting exchange gets the first connection that is free. */
   readonly connectionsPerPool?: number
@@ -19,9 +20,11 @@ interface Connections {
   inFlight: number
 }
 
-/** One scheme, host and port, and how many exchanges use it. */
+/** One scheme, host and port, with one client certificate or none, and how many exchanges use it. */
 interface Origin {
   readonly key: string
+  readonly url: string
+  readonly connect: Guard["connect"]
   readonly connections: Array<Connections>
   inFlight: number
   idleSince: number
@@ -48,21 +51,26 @@ export const makeOrigins = (options: OriginsOptions) => {
   const idle = new Set<Origin>()
   let connections = 0
 
-  const connect: Guard["connect"] = (target, callback) =>
-    options.guard.connect(target, (...result) => {
-      if (result[0] === null) {
-        metered(result[1])
-        connections++
-        result[1].once("close", () => connections--)
-        // One is closed for each new connection: closing them all would cause all of them to be opened again.
-        const [longestIdle] = idle
-        if (connections > options.maxConnections && longestIdle !== undefined) close(longestIdle)
-      }
-      callback(...result)
-    })
+  const counted =
+    (connect: Guard["connect"]): Guard["connect"] =>
+    (target, callback) =>
+      connect(target, (...result) => {
+        if (result[0] === null) {
+          metered(result[1])
+          connections++
+          result[1].once("close", () => connections--)
+          // One is closed for each new connection: closing them all would cause all of them to be opened again.
+          const [longestIdle] = idle
+          if (connections > options.maxConnections && longestIdle !== undefined) close(longestIdle)
+        }
+        callback(...result)
+      })
 
-  const create = (key: string): Origin => {
-    const origin: Origin = { key, connections: [], inFlight: 0, idleSince: 0 }
+  const usual = counted(options.guard.connect)
+
+  const create = (key: string, url: string, tls: ClientTls | undefined): Origin => {
+    const connect = tls === undefined ? usual : counted(options.guard.connectAs(tls))
+    const origin: Origin = { key, url, connect, connections: [], inFlight: 0, idleSince: 0 }
     open.set(key, origin)
     return origin
   }
@@ -82,8 +90,8 @@ export const makeOrigins = (options: OriginsOptions) => {
     }
     const most = Math.min(options.connectionsPerPool ?? Number.POSITIVE_INFINITY, options.connectionsPerOrigin - all)
     if (most <= 0 && least !== undefined) return least
-    const pool = new Pool(origin.key, {
-      connect,
+    const pool = new Pool(origin.url, {
+      connect: origin.connect,
       connections: most,
       pipelining: 1,
       allowH2: false,
@@ -121,9 +129,13 @@ export const makeOrigins = (options: OriginsOptions) => {
   }, sweepMs).unref()
 
   return {
-    /** A pool of the origin with a key such as `https://example.com:8443`, held until `release`. */
-    acquire: (key: string): Connections => {
-      const origin = open.get(key) ?? create(key)
+    /**
+     * A pool of an origin such as `https://example.com:8443`, held until `release`. `tls`: connections that show this certificate, shared with
+     * nobody who shows another one or none.
+     */
+    acquire: (url: string, tls?: ClientTls): Connections => {
+      const key = tls === undefined ? url : `${url} ${tls.id}`
+      const origin = open.get(key) ?? create(key, url, tls)
       if (origin.inFlight++ === 0) idle.delete(origin)
       closeIdle(() => idle.size > options.maxIdleOrigins)
       const connections = connectionsOf(origin)

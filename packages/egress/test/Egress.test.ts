@@ -3,8 +3,10 @@ import { getEventListeners } from "node:events"
 import type { Socket } from "node:net"
 import { text } from "node:stream/consumers"
 import type { TLSSocket } from "node:tls"
+import { generateKeyPairSync, X509Certificate } from "node:crypto"
+import type { ClientTls } from "@tidegate/model/ClientTls"
 import { gzipSync } from "node:zlib"
-import { authority, gate, httpTarget, openEgress, rawTarget, tcpTarget, tlsTarget } from "./targets.ts"
+import { authority, fixture, gate, httpTarget, openEgress, rawTarget, tcpTarget, tlsTarget } from "./targets.ts"
 
 const echo = () =>
   httpTarget(async (request, response) => {
@@ -435,6 +437,83 @@ describe("TLS of a delivery", () => {
       expect({ host, errorCode: answer.errorCode }).toEqual({ host, errorCode: null })
     }
     expect(names).toEqual(["target.test", "a.target.test", false])
+  })
+})
+
+describe("Client certificate of a delivery", () => {
+  const otherKey = generateKeyPairSync("ec", {
+    namedCurve: "P-256",
+    publicKeyEncoding: { type: "spki", format: "pem" },
+    privateKeyEncoding: { type: "pkcs8", format: "pem" }
+  }).privateKey
+  const own = (certificate: string): ClientTls => ({
+    id: certificate,
+    identity: { certificate: fixture(certificate), key: fixture("key.pem") },
+    authorities: authority
+  })
+  /** A server that talks only to those who show `self-signed.pem`, and notes whose certificate each connection shows. */
+  const demanding = (shown: Array<string>) =>
+    tlsTarget("valid.pem", {
+      settings: { requestCert: true, rejectUnauthorized: true, ca: [fixture("self-signed.pem")] },
+      onConnection: (socket) => shown.push(socket.getPeerX509Certificate()!.fingerprint256)
+    })
+  const fingerprint = new X509Certificate(fixture("self-signed.pem")).fingerprint256
+
+  it("Server that demands a certificate answers only to the one that it knows, and connections are not shared", async () => {
+    const shown: Array<string> = []
+    await using target = await demanding(shown)
+    await using egress = await openEgress({ ca: [authority] })
+    const send = (tls?: ClientTls) =>
+      egress.deliver({
+        method: "POST",
+        url: `https://127.0.0.1:${target.port}/`,
+        ...(tls === undefined ? {} : { tls })
+      })
+    expect(await send(own("self-signed.pem"))).toMatchObject({ status: 200, errorCode: null })
+    expect(await send(own("self-signed.pem"))).toMatchObject({ status: 200, errorCode: null })
+    for (const tls of [
+      undefined,
+      own("stranger-leaf.pem"),
+      { ...own("self-signed.pem"), id: "none", identity: null }
+    ]) {
+      const { errorCode, errorMessage, status } = await send(tls)
+      expect({ status, isRefused: errorCode !== null }).toEqual({ status: null, isRefused: true })
+      expect(errorMessage).not.toContain("BEGIN")
+    }
+    // Two deliveries over one connection; the refused ones never got as far.
+    expect(shown).toEqual([fingerprint])
+    expect(egress.openOrigins()).toBe(4)
+  })
+
+  it("Authorities of a destination replace those of the process, and those that cannot be used fail the delivery", async () => {
+    await using target = await tlsTarget("valid.pem")
+    await using egress = await openEgress({ ca: [authority] })
+    const send = (id: string, authorities: string | null, identity: ClientTls["identity"] = null) =>
+      egress.deliver({
+        method: "POST",
+        url: `https://127.0.0.1:${target.port}/`,
+        tls: { id, identity, authorities }
+      })
+    expect(await send("theirs", authority)).toMatchObject({ status: 200 })
+    expect(await send("of the process", null)).toMatchObject({ status: 200 })
+    expect(await send("another", fixture("self-signed.pem"))).toMatchObject({ status: null })
+    const mismatched = { certificate: fixture("self-signed.pem"), key: otherKey }
+    expect(await send("mismatched", null, mismatched)).toMatchObject({
+      status: null,
+      errorMessage: "the certificate, its key or the authorities of this destination cannot be used"
+    })
+  })
+
+  it("Idle origins with certificates are closed above their number", async () => {
+    await using target = await tlsTarget("valid.pem")
+    await using egress = await openEgress({ maxIdleOrigins: 3 })
+    for (let i = 0; i < 8; i++) {
+      const tls = { id: String(i), identity: null, authorities: authority }
+      expect(await egress.deliver({ method: "POST", url: `https://127.0.0.1:${target.port}/`, tls })).toMatchObject({
+        status: 200
+      })
+    }
+    expect(egress.openOrigins()).toBeLessThanOrEqual(4)
   })
 })
 

@@ -82,7 +82,7 @@ export const speak = (response: ServerResponse) => {
 /** All that `speak` says. */
 export const spoken = Array.from({ length: 30 }, (_, index) => `data: ${index}\n\n`).join("")
 
-const fixture = (name: string): string => readFileSync(new URL(`fixtures/${name}`, import.meta.url), "utf8")
+export const fixture = (name: string): string => readFileSync(new URL(`fixtures/${name}`, import.meta.url), "utf8")
 
 /** The authority that signed `valid.pem`, `expired.pem` and `not-yet-valid.pem`. */
 export const authority = fixture("authority.pem")

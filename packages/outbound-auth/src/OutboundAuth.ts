@@ -1,15 +1,18 @@
 import { Predicate, Result, Schema } from "effect"
 import { decodeAuth, fieldError } from "@tidegate/model/AuthSettings"
 import type { FieldErrors } from "@tidegate/model/AuthSettings"
+import { apiKeyQuery } from "./types/ApiKeyQuery.ts"
 import { chatBotToken, emailApiKey, messagingAuthToken } from "./types/ApiCredentials.ts"
 import { databasePassword } from "./types/DatabasePassword.ts"
 import { customHeader } from "./types/CustomHeader.ts"
 import { natsNkey, natsToken } from "./types/NatsCredentials.ts"
+import { httpMessageSignature } from "./types/HttpMessageSignature.ts"
 import { noAuth } from "./types/NoAuth.ts"
 import { tokenAuthTypes } from "./types/OAuth.ts"
 import { awsAccessKey, objectStoreRKey, objectStoreSKey } from "./types/AccessKeys.ts"
 import { type DeliveryAuth, nothing, type OutboundAuthType } from "./types/OutboundAuthType.ts"
 import { serviceSignature } from "./types/ServiceSignature.ts"
+import { signedJwt } from "./types/SignedJwt.ts"
 import { unknownSettings, unlessRefused } from "@tidegate/model/SettingNames"
 
 export type { DeliveryAuth, OutboundAuthType }
@@ -19,6 +22,9 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   noAuth,
   serviceSignature,
   customHeader,
+  apiKeyQuery,
+  httpMessageSignature,
+  signedJwt,
   emailApiKey,
   chatBotToken,
   messagingAuthToken,

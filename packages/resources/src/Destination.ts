@@ -1,7 +1,7 @@
 import { Result, Schema } from "effect"
 import type { Connector } from "@tidegate/connectors/Connector"
 import { connectorOf, connectors, settingsOf } from "@tidegate/connectors/Connectors"
-import { hasSecrets, sealed, unmasked } from "@tidegate/connectors/SecretSettings"
+import { sealed, secretsIn, unmasked } from "@tidegate/connectors/SecretSettings"
 import { type Config, pacing, writtenMembers } from "@tidegate/connectors/Settings"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
 import type { GatewayError } from "@tidegate/model/GatewayError"
@@ -187,6 +187,12 @@ const whole = (input: Members, stored: DestinationFields | null): Result.Result<
     )
   )
 
+/** Whether the stored auth holds settings beside the credentials. */
+const holdsSecrets = ({ config, type }: DestinationFields): boolean => {
+  const row = connectorOf(type)
+  return row !== undefined && secretsIn(row, config).length > 0
+}
+
 /** The stored settings that stay; after a change of type, only settings that are the same in both types. */
 const kept = (stored: DestinationFields, next: Connector): Config => {
   if (stored.type === next.type) return stored.config
@@ -235,7 +241,7 @@ const change =
           }
         ),
         ({ auth, auth_type, config, isUnchanged }): DestinationChange => {
-          const isKept = isUnchanged && !hasSecrets(connector) && !hasSecrets(connectorOf(stored.type))
+          const isKept = isUnchanged && secretsIn(connector, config).length === 0 && !holdsSecrets(stored)
           const storable = sealed(connector, { config, auth })
           return {
             name: name ?? stored.name,

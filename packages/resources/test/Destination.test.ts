@@ -35,6 +35,10 @@ const stored: DestinationFields = {
     rate_limit: 5,
     rate_limit_period: "hour",
     max_concurrency: 20,
+    timeout_ms: 5_000,
+    client_certificate: null,
+    client_key: null,
+    server_ca: null,
     auth_type: "CUSTOM_HEADER"
   },
   auth: header
@@ -54,6 +58,10 @@ describe("Destination", () => {
         rate_limit: null,
         rate_limit_period: "second",
         max_concurrency: null,
+        timeout_ms: null,
+        client_certificate: null,
+        client_key: null,
+        server_ca: null,
         auth_type: null
       },
       auth: {}
@@ -169,6 +177,11 @@ describe("Destination", () => {
         "config.rate_limit: must be a positive whole number or null"
       ])
     }
+    for (const timeout_ms of [0, 999, 60_001, 1_000.5, "1000", true]) {
+      expect(refused({ name: "a", url, timeout_ms })).toStrictEqual([
+        "config.timeout_ms: must be a whole number from 1000 to 60000, or null"
+      ])
+    }
     for (const max_concurrency of [0, 2_001, 1.5, "10", true]) {
       expect(refused({ name: "a", url, max_concurrency })).toStrictEqual([
         "config.max_concurrency: must be a whole number from 1 to 2000, or null"
@@ -213,8 +226,9 @@ describe("Destination", () => {
 
     it("A change to another type needs the target of that type and keeps the common settings", () => {
       const mock = updated(stored, { type: "MOCK_API", path: "/x" })
-      const { max_concurrency: _, url: __, ...common } = stored.config
-      expect(mock.config).toStrictEqual({ path: "/x", ...common })
+      const ofHttp = new Set(["url", "max_concurrency", "timeout_ms", "client_certificate", "client_key", "server_ca"])
+      const common = Object.entries(stored.config).filter(([name]) => !ofHttp.has(name))
+      expect(mock.config).toStrictEqual({ path: "/x", ...Object.fromEntries(common) })
       expect(
         faults(updateDestination({ type: "HTTP" })({ ...stored, type: "MOCK_API", config: mock.config }))
       ).toStrictEqual(["config.url: is required: an absolute http or https URL"])

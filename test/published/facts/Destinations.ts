@@ -46,6 +46,21 @@ const otherAuths = [
 /** Settings of one type belong to its connector. The suite that every connector passes tests each of its settings. */
 const ownSettings = of("*", conformance("Setting %s refuses wrong values without quoting them"))
 
+const signatures = tests("packages/outbound-auth/test/MessageSignature.test.ts")(
+  "Signature by %s is accepted by another implementation, and a changed request is not"
+)
+
+const mutual = tests("test/contract/ClientCertificates.test.ts")
+const own = tests("packages/connectors/test/ClientTls.test.ts")
+
+const queryKeys = tests("packages/connectors/test/HttpDelivery.test.ts")(
+  "Key is added to %s with the sender's query %s once, and is masked where the URL is shown"
+)
+
+const jwts = tests("packages/outbound-auth/test/SignedJwt.test.ts")(
+  "Token by %s is valid, and has the claims that are set and a hash of the body"
+)
+
 const tokens = tests("test/contract/OutboundTokens.test.ts")
 const consented = tokens(
   "OAUTH2_AUTHORIZATION_CODE stores each new refresh token, and OAUTH_REFRESH_TOKEN continues with one"
@@ -81,8 +96,17 @@ const config = [
     "max_concurrency",
     concurrency("Deliveries at once never exceed max_concurrency, and a change applies from the next one on")
   ),
+  of(
+    "client_certificate server_ca",
+    mutual("A server that demands a certificate gets the destination's own, and no answer shows its key")
+  ),
+  of("timeout_ms", delivery("A destination's own time-out ends a call, and the retry rule applies")),
+  of("client_key client_certificate_expires_at", own("Read shows when the certificate expires, and no key")),
   of("auth_type auth", input("An auth_type of a destination needs all of its settings")),
   of("auth.header_name auth.value", delivery("CUSTOM_HEADER replaces the sender's header")),
+  of("auth.query_key auth.api_key", queryKeys),
+  of("auth.key_id auth.algorithm auth.key auth.components auth.expires_seconds auth.tag", signatures),
+  of("auth.issuer auth.lifetime_seconds auth.body_hash_claim", jwts),
   of(
     "auth.token_url auth.client_id auth.client_secret auth.token_auth_method auth.scope auth.refresh_token auth.authorization_url auth.redirect_uri",
     consented
@@ -209,6 +233,9 @@ export const destinations: Section = {
       delivery("SERVICE_SIGNATURE is verified by the Standard Webhooks library and by the gateway's own header")
     ),
     row("auth_type CUSTOM_HEADER", delivery("CUSTOM_HEADER replaces the sender's header")),
+    row("auth_type API_KEY_QUERY", queryKeys),
+    row("auth_type HTTP_MESSAGE_SIGNATURE", signatures),
+    row("auth_type SIGNED_JWT", jwts),
     ...otherAuths.map((auth) =>
       row(`auth_type ${auth}`, tokenTypes[auth] ?? (authTypes.has(auth) ? calls : otherTypes))
     )

@@ -14,8 +14,12 @@ const privateKey = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKe
   format: "pem"
 })
 
+const signingKey = Buffer.from(secret.repeat(2)).toString("base64")
+
 /** Settings of an `auth_type` that are no plain text. */
 const particular: Readonly<Record<string, Schema.JsonObject>> = {
+  HTTP_MESSAGE_SIGNATURE: { key_id: "readable", algorithm: "hmac-sha256", key: signingKey },
+  SIGNED_JWT: { algorithm: "HS256", key: signingKey, issuer: "readable" },
   CUSTOM_HEADER: { header_name: "x-key", value: secret },
   OAUTH2_CLIENT_CREDENTIALS: { ...client, scope: "readable" },
   OAUTH_REFRESH_TOKEN: { ...client, refresh_token: secret },
@@ -52,10 +56,10 @@ export const authOf = (authType: string): Schema.JsonObject => {
 
 export const openAuthOf = (authType: string): OpenAuth => {
   const checked = Result.getOrThrow(validateOutboundAuth(authType, authOf(authType)))
-  const { grant, headers } = compileOutboundAuth(checked)
+  const { grant, headers, signs: _, ...others } = compileOutboundAuth(checked)
   // Where a token is to be obtained, a sender is opened when it is there.
   const opened = grant === undefined ? headers : { ...headers, authorization: `Bearer ${secret}` }
-  return { headers: opened, signing: null, settings: checked.auth }
+  return { ...others, headers: opened, signing: null, settings: checked.auth }
 }
 
 /** An `auth` of each way that a type allows. */

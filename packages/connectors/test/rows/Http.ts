@@ -18,6 +18,6 @@ export const http: ConformanceRow = {
     url: ({ url }) => ({ config: { url } }),
     ...tokenAddresses({ url: "https://target.example.com/hooks" })
   },
-  notReached: tokenNotReached,
+  notReached: { ...tokenNotReached, server_ca: "certificates, and nobody is asked for them" },
   triedWith: "servers of node:http, raw sockets and TLS with good and bad certificates"
 }

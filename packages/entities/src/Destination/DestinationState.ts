@@ -189,11 +189,11 @@ const openAuth = Effect.fnUntraced(function* (
 ): Effect.fn.Return<{ auth: OpenAuth; grant: Grant | null } | null, SqlError.SqlError, Database | Secrets> {
   const checked = auth === null ? null : Result.getOrNull(validateOutboundAuth(config.auth_type, auth, auths))
   if (checked === null) return null
-  const { grant = null, headers, signs } = compileOutboundAuth(checked)
+  const { grant = null, signs, ...compiled } = compileOutboundAuth(checked)
   const signing = signs ? yield* signingKeys(team_id) : null
   // Authentication is switched off: what is stored beside the flag is not used.
   const settings = checked.auth["disabled"] === true ? {} : checked.auth
-  return signs && signing === null ? null : { auth: { headers, signing, settings }, grant }
+  return signs && signing === null ? null : { auth: { ...compiled, signing, settings }, grant }
 })
 
 const signingKeys = Effect.fnUntraced(function* (teamId: string) {

@@ -1,6 +1,36 @@
+import { createHash } from "node:crypto"
 import type { FieldError } from "@tidegate/model/GatewayError"
 import type { Result, Schema } from "effect"
 import type { Grant } from "./Grant.ts"
+
+/** A request that is complete but for what signs it. */
+export interface SignedRequest {
+  readonly method: string
+  /** Absolute. */
+  readonly url: string
+  /** Flat: name, value, name, value. */
+  readonly headers: ReadonlyArray<string>
+  readonly body: Uint8Array
+}
+
+/** The attempt that a signature is made for. */
+export interface SignedFacts {
+  readonly eventId: string
+  readonly attemptNumber: number
+  readonly timestampSeconds: number
+}
+
+/** What signs a request. */
+export interface Signed {
+  /** A flat list. They replace headers of the same names. */
+  readonly headers: ReadonlyArray<string>
+  /** What of it would let anybody else in who reads it, so that it must not be stored. */
+  readonly secret?: string
+}
+
+/** A text that no other attempt has. It is derived, because this package has no randomness, and has to be unique but not secret. */
+export const onceOf = ({ attemptNumber, eventId, timestampSeconds }: SignedFacts): string =>
+  createHash("sha256").update(`${eventId}.${attemptNumber}.${timestampSeconds}`).digest("base64url").slice(0, 22)
 
 /** The authentication of a destination's deliveries, prepared once after each change of its settings. */
 export interface DeliveryAuth {
@@ -10,6 +40,10 @@ export interface DeliveryAuth {
   readonly signs: boolean
   /** How the bearer token of every delivery is obtained; absent: there is none. */
   readonly grant?: Grant
+  /** A secret parameter of every delivery's URL, in plain text. */
+  readonly query?: { readonly name: string; readonly value: string }
+  /** Signs a request as a whole. Absent: nothing is signed in this way. */
+  readonly sign?: (request: SignedRequest, facts: SignedFacts) => Promise<Signed>
 }
 
 export const nothing: DeliveryAuth = { headers: {}, signs: false }

@@ -131,12 +131,16 @@ const settingsOfAny: Settings = Object.fromEntries(
   })
 )
 
+/** What reads show beside settings: it may be sent back unchanged. */
+const derived = Object.assign({}, ...connectors.map((row) => (row.shown === undefined ? {} : row.none))) as Fields
+
 export const DestinationPatch = Schema.Struct({
   name: optional(Name),
   description: optional(Description),
   type: optional(Schema.Literals(connectors.map(({ type }) => type))),
   config: setting(
     Schema.Struct({
+      ...mapped(derived as Readonly<Record<string, Schema.Top>>, optional),
       ...changed(settingsOfAny),
       auth_type: setting(Schema.Literals(outboundAuthTypes.map(({ type }) => type))),
       auth: setting(
@@ -160,9 +164,6 @@ export const DestinationPatch = Schema.Struct({
   readonly config?: Config | null
 }>
 
-/** What reads show beside settings: it may be sent back unchanged. */
-const derived = Object.assign({}, ...connectors.map((row) => (row.shown === undefined ? {} : row.none))) as Fields
-
 /** Settings that not every type has are not in every record. */
 const shownOfAny: Fields = Object.fromEntries(
   Object.entries({ ...mapped(derived as Readonly<Record<string, Schema.Top>>, bare), ...shown(settingsOfAny) }).map(
@@ -170,9 +171,13 @@ const shownOfAny: Fields = Object.fromEntries(
   )
 )
 
+/** Masked and readable texts are texts; a number or a list is always readable, and has its own form. */
+const shownSetting = (schema: Schema.Top): Schema.Top =>
+  optional(schema.ast._tag === "Number" || schema.ast._tag === "Arrays" ? bare(schema) : Schema.String)
+
 const shownAuth = (row: OutboundAuthType): Fields => ({
   auth_type: Schema.Literal(row.type),
-  auth: Schema.Struct({ ...mapped(row.settings, () => Schema.optionalKey(Schema.String)), disabled })
+  auth: Schema.Struct({ ...mapped(row.settings as Readonly<Record<string, Schema.Top>>, shownSetting), disabled })
 })
 
 const bareTypes = outboundAuthTypes.filter(isBare).map(({ type }) => type)

@@ -26,6 +26,11 @@ export const example = {
       rate_limit: 10,
       rate_limit_period: "second",
       max_concurrency: null,
+      timeout_ms: null,
+      client_certificate: null,
+      client_key: null,
+      server_ca: null,
+      client_certificate_expires_at: null,
       auth_type: "CUSTOM_HEADER",
       auth: { header_name: "x-token", value: "****-api" }
     },

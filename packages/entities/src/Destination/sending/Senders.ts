@@ -9,6 +9,7 @@ import type {
 import { Egress } from "@tidegate/egress/Egress"
 import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 import { loopHeader } from "@tidegate/model/HeaderRules"
+import { Echoes } from "@tidegate/redaction/Echoes"
 import type { Message } from "@tidegate/model/Message"
 import { traceHeaders } from "@tidegate/telemetry/Tracing"
 import { Loops } from "../../Loops.ts"
@@ -18,7 +19,10 @@ import type { HeldSession, SendExit } from "./Sessions.ts"
 import type { Returned, Tunnel, TunnelEnding } from "../tunnel/Tunnel.ts"
 import { jobOf, outcomeOf } from "../tunnel/TunnelJob.ts"
 
-/** The longest attempt by HTTP or through a tunnel (ms), including the wait for a token. A step has a time-out of its own. */
+/**
+ * The longest attempt by HTTP or through a tunnel (ms), including the wait for a token. A step has a time-out of its own, and a destination
+ * may have one for its calls.
+ */
 const attemptMs = 30_000
 /** The part of it that is kept for sending when a token has to be obtained. */
 export const forSendingMs = 1_000
@@ -98,17 +102,20 @@ export const makeSenders = Effect.fnUntraced(function* (
       waitedMs: number,
       then: (answer: Outcome) => void
     ): void => {
-      const exchange = (complete: OutboundRequest) =>
-        egress.deliver({
+      const whole = { ...request, headers: headersOf(attempt, request.headers, loops) }
+      const exchange = ({ secret, ...complete }: OutboundRequest) => {
+        if (secret !== undefined) attempt.echoes = Echoes.with(attempt.echoes, secret)
+        return egress.deliver({
           ...complete,
-          headers: headersOf(attempt, complete.headers, loops),
           mayStart: mayWrite,
-          timeoutMs: Math.max(forSendingMs, timeOf(attempt) - waitedMs),
+          timeoutMs:
+            (attempt.call === null ? sender.timeoutMs : undefined) ??
+            Math.max(forSendingMs, timeOf(attempt) - waitedMs),
           captureBytes: attempt.call?.captureBytes ?? maxCapturedBytes,
           ...(attempt.call === null ? {} : { signal: attempt.call.signal })
         })
-      const exchanged =
-        sender.complete === undefined ? exchange(request) : sender.complete(request, facts).then(exchange)
+      }
+      const exchanged = sender.complete === undefined ? exchange(whole) : sender.complete(whole, facts).then(exchange)
       exchanged.then(then, (cause: unknown) => brokeDown(attempt, cause))
     },
 

@@ -1,0 +1,145 @@
+import { createHash, createPrivateKey, type KeyObject, X509Certificate } from "node:crypto"
+import { Schema } from "effect"
+import type { ClientTls } from "@tidegate/model/ClientTls"
+import { type FieldErrors, type NoSetting, secret, setting, type SettingsOf, text } from "./Settings.ts"
+
+/** Settings with which a destination shows a certificate to its server (mTLS), and trusts authorities of its own. */
+
+const longestPem = 65_536
+const mostCertificates = 10
+
+const block = /-----BEGIN CERTIFICATE-----[A-Za-z\d+/=\s]+-----END CERTIFICATE-----/g
+
+/** The certificates in a text; null: it has none, too many, or one that cannot be read. */
+const certificatesIn = (pem: string): ReadonlyArray<X509Certificate> | null => {
+  const blocks = pem.match(block) ?? []
+  if (blocks.length === 0 || blocks.length > mostCertificates) return null
+  try {
+    return blocks.map((one) => new X509Certificate(one))
+  } catch {
+    return null
+  }
+}
+
+const Certificates = text.check(
+  Schema.makeFilter(
+    (pem: string) =>
+      (pem.length <= longestPem && certificatesIn(pem) !== null) ||
+      `must be 1 to ${mostCertificates} certificates in PEM, at most ${longestPem} characters`,
+    { toJsonSchema: () => ({ maxLength: longestPem, pattern: "-----BEGIN CERTIFICATE-----" }) }
+  )
+)
+
+const mask = "****"
+
+export const clientTls = {
+  client_certificate: setting(
+    Certificates.annotate({
+      description:
+        "The certificate that the gateway shows to the server (mTLS), and those between it and its authority, in PEM"
+    }),
+    null
+  ),
+  client_key: secret(
+    setting(
+      text.check(Schema.isMaxLength(16_384, { message: "must be at most 16384 characters" })).annotate({
+        description: "The key of client_certificate, in PEM without a password. Encrypted at rest, masked on read"
+      }),
+      null
+    ),
+    () => mask
+  ),
+  server_ca: setting(
+    Certificates.annotate({
+      description:
+        "The only authorities that may have signed the server's certificate, in PEM; null: those of the machine"
+    }),
+    null
+  )
+}
+
+/** What a read shows beside the settings. It may be written back, and has no effect. */
+export const derivedOfTls: Readonly<Record<string, NoSetting>> = {
+  client_certificate_expires_at: Schema.NullOr(Schema.String).annotate({
+    message: "must be a string or null",
+    description: "When client_certificate expires; null: there is none"
+  })
+}
+
+type TlsSettings = SettingsOf<typeof clientTls>
+
+export const shownOfTls = ({ client_certificate }: TlsSettings) => ({
+  client_certificate_expires_at:
+    client_certificate === null ? null : (certificatesIn(client_certificate)?.[0]?.validToDate.toISOString() ?? null)
+})
+
+/** Signing a handshake with a longer key takes too much processor time; TLS libraries refuse a shorter one. */
+const isUsable = ({ asymmetricKeyDetails, asymmetricKeyType }: KeyObject): boolean => {
+  if (asymmetricKeyType === "ec" || asymmetricKeyType === "ed25519") return true
+  const bits = asymmetricKeyDetails?.modulusLength ?? 0
+  return asymmetricKeyType === "rsa" && bits >= 2048 && bits <= 4096
+}
+
+const keyOf = (pem: string): KeyObject | null => {
+  try {
+    const key = createPrivateKey(pem)
+    return isUsable(key) ? key : null
+  } catch {
+    return null
+  }
+}
+
+const faultOfPair = (certificate: string, key: string): string | null => {
+  // The mask of a stored key, which has been checked: a complete body is judged before masks are replaced, and again after that.
+  if (key === mask) return null
+  const read = keyOf(key)
+  if (read === null) {
+    return "must be a private key in PEM without a password: EC, Ed25519, or RSA of 2048 to 4096 bits"
+  }
+  return certificatesIn(certificate)?.[0]?.checkPrivateKey(read) === true
+    ? null
+    : "does not belong to config.client_certificate (the first one, if it has several)"
+}
+
+/** Pairs that were found right: reads complete the stored settings again and again. Bounded in number; a digest shows nothing of a key. */
+const right = new Set<string>()
+const mostRemembered = 1_000
+
+const digestOf = (...parts: ReadonlyArray<string>): string =>
+  createHash("sha256").update(JSON.stringify(parts)).digest("base64url")
+
+/** Errors of the settings as a whole. */
+export const faultsOfTls = ({
+  client_certificate,
+  client_key,
+  server_ca,
+  url
+}: TlsSettings & { readonly url: string }): FieldErrors => {
+  if (client_certificate === null && client_key === null && server_ca === null) return []
+  const fault = (name: string, message: string): FieldErrors => [{ path: `config.${name}`, message }]
+  if (!/^https:/i.test(url)) return fault("url", "must be https with client_certificate or server_ca")
+  if (client_certificate === null) {
+    return client_key === null ? [] : fault("client_certificate", "is required with client_key")
+  }
+  if (client_key === null) return fault("client_key", "is required with client_certificate")
+  const digest = digestOf(client_certificate, client_key)
+  if (right.has(digest)) return []
+  const message = faultOfPair(client_certificate, client_key)
+  if (message !== null) return fault("client_key", message)
+  if (right.size >= mostRemembered) right.clear()
+  right.add(digest)
+  return []
+}
+
+/** What the HTTP client needs; undefined: nothing of its own. */
+export const tlsOf = ({ client_certificate, client_key, server_ca }: TlsSettings): ClientTls | undefined =>
+  client_certificate === null && server_ca === null
+    ? undefined
+    : {
+        id: digestOf(client_certificate ?? "", client_key ?? "", server_ca ?? ""),
+        identity:
+          client_certificate === null || client_key === null
+            ? null
+            : { certificate: client_certificate, key: client_key },
+        authorities: server_ca
+      }

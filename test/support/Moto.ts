@@ -54,6 +54,8 @@ export const startMoto = async () => {
     env: { ...process.env, INITIAL_NO_AUTH_ACTION_COUNT: String(unsignedCalls) },
     stdio: "ignore"
   })
+  // A start that fails is never closed.
+  process.once("exit", () => child.kill("SIGKILL"))
   const origin = `http://127.0.0.1:${port}`
   await waitUntil("moto answers", async () => {
     if (child.exitCode !== null) throw new Error("it has ended")

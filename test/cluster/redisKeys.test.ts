@@ -118,9 +118,10 @@ const countTogether = async (gateways: Processes, owner: string): Promise<void> 
   })
   expect(allowed.length).toBeGreaterThanOrEqual(limit)
   expect(allowed.length).toBeLessThanOrEqual(limit + more)
-  // Each answer states a different rest of the allowance.
-  const left = allowed.map((answer) => allowanceOf(answer).left).toSorted((one, other) => other - one)
-  expect(left.slice(0, limit - more)).toEqual(Array.from({ length: limit - more }, (_, index) => limit - 1 - index))
+  // Each answer states a different rest of the allowance; only what has come back meanwhile is stated a second time.
+  const left = allowed.map((answer) => allowanceOf(answer).left)
+  expect(Math.max(...left)).toBe(limit - 1)
+  expect(left.length - new Set(left).size).toBeLessThanOrEqual(more)
   for (const answer of refused) {
     const { left, reset } = allowanceOf(answer)
     expect(left).toBe(0)

@@ -16,8 +16,8 @@ interface Api {
   >
 }
 
-/** The roles that may make a call, as the API's document says; null: everybody. */
-const rolesOf = ({ paths }: Api, call: string): ReadonlyArray<string> | null => {
+/** The credentials that may make a call, as the API's document says; none: everybody may. */
+const securityOf = ({ paths }: Api, call: string): ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>> => {
   const [method = "", path = ""] = call.split(" ")
   // A path without parameters is meant before one with them.
   const known = Object.keys(paths).toSorted((a, b) => a.split("{").length - b.split("{").length)
@@ -27,9 +27,23 @@ const rolesOf = ({ paths }: Api, call: string): ReadonlyArray<string> | null => 
       new RegExp(`^(?:/v1)?${one.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path)
   )
   if (found === undefined) throw new Error(`the document has no ${call}`)
-  const security = paths[found]![method.toLowerCase()]!.security ?? []
+  return paths[found]![method.toLowerCase()]!.security ?? []
+}
+
+/** The roles that may make a call; null: everybody. */
+const rolesOf = (api: Api, call: string): ReadonlyArray<string> | null => {
+  const security = securityOf(api, call)
   return security.length === 0 ? null : security.flatMap(({ session = [] }) => session)
 }
+
+/** Whether a project key with these scopes may make a call. */
+const mayByKey = (api: Api, call: string, scopes: ReadonlyArray<string>): boolean => {
+  const security = securityOf(api, call)
+  const needed = security.flatMap(({ project_key }) => (project_key === undefined ? [] : [project_key]))
+  return security.length === 0 || needed.some((all) => all.every((scope) => scopes.includes(scope)))
+}
+
+const documentOf = async () => JSON.parse(await readFile(resolve(root, "packages/client/openapi.json"), "utf8")) as Api
 
 /**
  * Runs in the page before its scripts: calls that change something do not leave it. They are noted, and answered with a refusal, so that
@@ -170,6 +184,18 @@ const offered = async (page: Page, path: string): Promise<Offered> => {
   return { calls: await page.evaluate<ReadonlyArray<string>>(pressing), isExplained, links }
 }
 
+/** The pages with actions that a project key can read. */
+const readByKeys = [
+  "/requests/$id",
+  "/events/$id",
+  "/sources/new",
+  "/sources/$id",
+  "/destinations/$id",
+  "/connections/$id",
+  "/bulk-operations/$id",
+  "/fixtures/$id"
+]
+
 const it = pageIt.extend("pages", { scope: "file" }, async ({ gateway, startTarget }) =>
   filled(gateway, await gateway.session("owner"), (await startTarget()).origin)
 )
@@ -180,7 +206,7 @@ describe.skipIf(!hasBrowser)("What each role is offered", () => {
     pages,
     signedIn
   }) => {
-    const api = JSON.parse(await readFile(resolve(root, "packages/client/openapi.json"), "utf8")) as Api
+    const api = await documentOf()
     const walk = async (role: "owner" | "member") => {
       const page = await signedIn(await gateway.session(role))
       await page.addInitScript(noting)
@@ -231,5 +257,40 @@ describe.skipIf(!hasBrowser)("What each role is offered", () => {
     // Members are offered what they may do.
     const everything = [...ofMember.values()].flatMap(({ calls }) => calls)
     expect(new Set(everything).size).toBeGreaterThan(15)
+  }, 300_000)
+
+  it("No page that a project key can read offers a key which may only read a call that it may not make", async ({
+    gateway,
+    pages,
+    signedIn
+  }) => {
+    const api = await documentOf()
+    const owner = await gateway.session("owner")
+    const read = pages.filter(({ route }) => readByKeys.includes(route))
+    expect(read.map(({ route }) => route).toSorted()).toEqual(readByKeys.toSorted())
+    const walk = async (scopes: ReadonlyArray<string>) => {
+      const body = { name: gateway.name("key"), scopes }
+      const made = await gateway.call("POST", "/project-api-keys", body, owner)
+      expect([made.status, made.body.message]).toEqual([201, undefined])
+      const page = await signedIn((made.body.data ?? made.body).api_key as string)
+      await page.addInitScript(noting)
+      const isReader = (await page.getByText("Key that can only read").count()) > 0
+      const found = new Map<string, ReadonlyArray<string>>()
+      for (const { path, route } of read) found.set(route, (await offered(page, path)).calls)
+      return { found, isReader }
+    }
+    const scopes = ["control:read"]
+    const reader = await walk(scopes)
+    expect(reader.isReader).toBe(true)
+    expect(
+      [...reader.found].flatMap(([route, calls]) =>
+        calls.filter((call) => !mayByKey(api, call, scopes)).map((call) => `${route}: ${call}`)
+      )
+    ).toEqual([])
+    // The same pages offer a key that may change things what the first one may not: otherwise the walk would prove nothing.
+    const editor = await walk(["control:read", "control:edit"])
+    expect(editor.isReader).toBe(false)
+    const silent = [...editor.found].filter(([, calls]) => !calls.some((call) => !mayByKey(api, call, scopes)))
+    expect(silent.map(([route]) => route)).toEqual([])
   }, 300_000)
 })

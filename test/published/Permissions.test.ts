@@ -27,7 +27,11 @@ const columns = (permission: Permission, route: string): ReadonlyArray<string> =
     owner ? yes : no,
     yes,
     teamKey ? yes : no,
-    scopes.length === 0 ? no : scopes.map((scope) => `\`${scope}\``).join(" and ") + grant
+    permission.scope === "any"
+      ? yes
+      : scopes.length === 0
+        ? no
+        : scopes.map((scope) => `\`${scope}\``).join(" and ") + grant
   ]
 }
 

@@ -71,6 +71,7 @@ const callers = ({ security }: Operation): string => {
   if (security.length === 0) return "anyone"
   const who = security.flatMap((one) => {
     if ("bearer" in one) return ["team key"]
+    if (one["project_key"]?.length === 0) return ["any project key"]
     return (one["project_key"] ?? []).map((scope) => `key with \`${scope}\``).concat(one["session"] ?? [])
   })
   return who.length === 0 ? "the user themselves" : who.join(", ")

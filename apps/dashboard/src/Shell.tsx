@@ -7,7 +7,7 @@ import { forgetBins } from "./pages/bins.ts"
 import { isKnownId, placeOf } from "./pages/paths.ts"
 import { isTyping } from "./parts/List.tsx"
 import { Names } from "./parts/Named.tsx"
-import { useSession } from "./session.ts"
+import { useRole, useSession } from "./session.ts"
 
 const Palette = lazy(async () => ({ default: (await import("./Palette.tsx")).Palette }))
 const Keys = lazy(async () => ({ default: (await import("./Palette.tsx")).Keys }))
@@ -140,6 +140,7 @@ const signOut = async (isUser: boolean) => {
 /** What is around every page. */
 export const Shell = () => {
   const { me } = useSession()
+  const { mayChange } = useRole()
   const pages = useRef<HTMLElement>(null)
   const { pathname } = useLocation()
   // On a narrow screen the pages are one row: the current one is made visible.
@@ -160,7 +161,9 @@ export const Shell = () => {
         <div className="right">
           <Teams />
           <Theme />
-          <span className="muted">{me.user?.name ?? me.user?.email ?? "API key"}</span>
+          <span className="muted">
+            {me.user?.name ?? me.user?.email ?? (mayChange ? "API key" : "Key that can only read")}
+          </span>
           <button type="button" onClick={() => void signOut(me.user !== null)}>
             Sign out
           </button>

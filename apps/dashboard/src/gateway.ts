@@ -127,5 +127,3 @@ export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : "The gateway could not be reached."
 
 export const isSignedOut = (error: unknown): boolean => error instanceof TidegateError && error.status === 401
-
-export const isForbidden = (error: unknown): boolean => error instanceof TidegateError && error.status === 403

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { createContext, use, useMemo } from "react"
 import type { Client } from "@tidegate/client/source"
-import { gateway, isForbidden, type Row } from "./gateway.ts"
+import { gateway, type Row } from "./gateway.ts"
 
 /** The signed-in caller and the team that the pages show. */
 export interface Session {
@@ -21,30 +21,24 @@ export const useSession = (): Session => {
 
 /**
  * What the caller may do in the team that the pages show. The gateway decides; the pages only do not offer what it would refuse. The
- * team's own key acts as an owner, but changes nobody's access.
+ * team's own key acts as an owner, but changes nobody's access. A key without the scope to edit or to execute can only read.
  */
-export const useRole = (): { readonly isSignedInOwner: boolean; readonly mayOwn: boolean } => {
+export const useRole = (): {
+  readonly isSignedInOwner: boolean
+  readonly mayChange: boolean
+  readonly mayOwn: boolean
+} => {
   const { me, team } = useSession()
   const isOwner = me.memberships.some(({ role, team_id }) => team_id === team && role === "owner")
-  return { isSignedInOwner: me.user !== null && isOwner, mayOwn: isOwner }
-}
-
-/** The gateway tells a project key nothing about its caller but the team. */
-const callerOf = async (client: Client): Promise<Row<"Session">> => {
-  try {
-    return await client.get("/auth/me")
-  } catch (error) {
-    if (!isForbidden(error)) throw error
-    const { id } = await client.get("/team")
-    return { user: null, active_team_id: id, session: null, memberships: [] }
-  }
+  const mayChange = me.key?.scopes.some((scope) => scope === "control:edit" || scope === "control:execute") ?? true
+  return { isSignedInOwner: me.user !== null && isOwner, mayChange, mayOwn: isOwner }
 }
 
 /** The caller of the session's cookie. Fails with a 401 while nobody is signed in. */
 export const useMe = () =>
   useQuery({
     queryKey: ["me"],
-    queryFn: () => callerOf(gateway()),
+    queryFn: () => gateway().get("/auth/me"),
     retry: false,
     staleTime: 60_000
   })

@@ -268,6 +268,7 @@ const refusedWith = (permission: Permission, who: Who): string | null => {
   if (who === "key") return permission.teamKey ? null : "USER_SESSION_REQUIRED"
   if (isProjectKey(who)) {
     const { granted, scope } = projectKeys[who]
+    if (permission.scope === "any") return null
     const needed = scopesFor(permission)
     if (needed.length === 0) return "USER_SESSION_REQUIRED"
     if (needed.some((one) => one !== scope)) return "INSUFFICIENT_SCOPE"

@@ -36,7 +36,7 @@ describe("Permission of every endpoint", () => {
   it("Endpoint that only reads requires no project key scope beyond reading", () => {
     for (const endpoint of endpoints.filter(({ method }) => method === "GET")) {
       const permission = permissionOf(endpoint)
-      if (permission !== "public") expect(["control:read", null]).toContain(permission.scope)
+      if (permission !== "public") expect(["control:read", "any", null]).toContain(permission.scope)
     }
   })
 })

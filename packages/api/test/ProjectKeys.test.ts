@@ -159,13 +159,27 @@ layer(world, { excludeTestServices: true })("Project keys", (it) => {
         "EXECUTE_GRANT_REQUIRED",
         { route_key: "POST:/v1/transformations/run" }
       ])
+      // Each may ask what it may do, and is told nothing about people.
+      for (const [key, scopes, execute_grants] of [
+        [reader, ["control:read"], []],
+        [editor, ["control:edit"], []],
+        [runner, ["control:execute"], ["POST:/v1/workflow-formatter/test", "POST:/v1/filters/test"]]
+      ] as const) {
+        expect((yield* as(key, "GET", "/auth/me")).body).toEqual({
+          user: null,
+          active_team_id: team.id,
+          session: null,
+          memberships: [],
+          key: { scopes, execute_grants }
+        })
+      }
+      expect(codeOf(yield* as(reader, "PATCH", "/auth/me", { name: "x" }))).toEqual([403, "USER_SESSION_REQUIRED"])
       // Whether it is there is not told before that.
       const hidden = yield* as(reader, "POST", `/events/evt_${"0".repeat(26)}/retry`)
       expect(codeOf(hidden)).toEqual([403, "INSUFFICIENT_SCOPE"])
       for (const [method, to] of [
         ["GET", path],
         ["GET", "/project-secrets"],
-        ["GET", "/auth/me"],
         ["POST", "/auth/logout"],
         // Of what is automated, filters and the formatter alone.
         ["GET", "/workflows"],

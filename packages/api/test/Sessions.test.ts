@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { request } from "node:http"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { scopes } from "@tidegate/model/Permission"
 import { demoTeam } from "@tidegate/storage/teams/Teams"
 import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { BaseUrl, type CallOptions, call, layer as server, teams } from "./ControlServer.ts"
@@ -108,7 +109,8 @@ layer(server, { excludeTestServices: true })("User sessions", (it) => {
         user: null,
         active_team_id: teams.a.id,
         session: null,
-        memberships: [{ team_id: teams.a.id, role: "owner" }]
+        memberships: [{ team_id: teams.a.id, role: "owner" }],
+        key: { scopes: [...scopes], execute_grants: null }
       })
       for (const [method, path] of [
         ["PATCH", "/auth/me"],

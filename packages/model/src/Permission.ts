@@ -18,8 +18,8 @@ export interface Principals {
   readonly user: "self" | Role | "admin"
   /** Whether the team's API key may make the call. It acts as an owner. */
   readonly teamKey: boolean
-  /** The scope that a project key needs; null: no project key may. */
-  readonly scope: Scope | null
+  /** The scope that a project key needs; `any`: every project key may, whatever its scopes are; null: no project key may. */
+  readonly scope: Scope | "any" | null
   /** Whether it returns stored payloads: then a project key needs `control:read` as well. */
   readonly answersPayloads?: true
 }
@@ -42,12 +42,15 @@ export const administering: Principals = { user: "owner", teamKey: true, scope: 
 /** For calls that concern only the signed-in user. */
 export const ofOneself: Principals = { user: "self", teamKey: false, scope: null }
 
+/** For the question who calls, which every credential may ask. */
+export const askingWhoCalls: Principals = { user: "self", teamKey: true, scope: "any" }
+
 /** The same permission for calls that return stored payloads without being a read. */
 export const answeringPayloads = (permission: Principals): Principals => ({ ...permission, answersPayloads: true })
 
-/** The scopes that a project key needs for a call: all of them; empty: no project key may make it. */
+/** The scopes that a project key needs for a call: all of them. Empty: no project key may make it, or every one. */
 export const scopesFor = ({ answersPayloads, scope }: Principals): ReadonlyArray<Scope> => {
-  if (scope === null) return []
+  if (scope === null || scope === "any") return []
   return answersPayloads === true && scope !== "control:read" ? [scope, "control:read"] : [scope]
 }
 

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import type { Role } from "./Permission.ts"
-import type { KeyInUse } from "./ProjectKey.ts"
+import { type KeyInUse, KeyScope } from "./ProjectKey.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /** A person who signs in. */
@@ -22,12 +22,20 @@ export type Membership = typeof Membership.Type
 
 const Ends = Schema.Struct({ expires_at: Timestamp })
 
+const KeyRights = Schema.Struct({
+  scopes: Schema.Array(KeyScope).annotate({ description: "No scope includes another" }),
+  execute_grants: Schema.NullOr(Schema.Array(Schema.String)).annotate({
+    description: "The routes that the key may execute, if it has control:execute. Null: every route"
+  })
+}).annotate({ identifier: "KeyRights", description: "What the calling key may do." })
+
 /** The data about the caller. */
 export const Session = Schema.Struct({
   user: Schema.NullOr(User).annotate({ description: "Null: the caller is an API key" }),
   active_team_id: Schema.String.annotate({ description: "The team of calls that name no team" }),
   session: Schema.NullOr(Ends).annotate({ description: "Null: the caller is an API key" }),
-  memberships: Schema.Array(Membership)
+  memberships: Schema.Array(Membership).annotate({ description: "Empty: the caller is a project key" }),
+  key: Schema.optionalKey(KeyRights).annotate({ description: "Only if the caller is a key: what it may do" })
 }).annotate({ identifier: "Session", description: "The caller." })
 export type Session = typeof Session.Type
 

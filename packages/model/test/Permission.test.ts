@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest"
 import {
   administering,
   answeringPayloads,
+  askingWhoCalls,
   bySessions,
   editing,
   executing,
@@ -66,6 +67,11 @@ describe("Missing rights of a key", () => {
     // What is left of it must not be enough to replace the secrets.
     const narrowed = { ...whole, scopes: ["control:read", "control:execute"] as const }
     expect(lackingOf(administering, route, narrowed)).toEqual({ what: "scope", scope: "control:edit" })
-    expect(lackingOf({ ...ofOneself, teamKey: true }, route, { ...whole, scopes: [] })).toBe(null)
+    expect(lackingOf(askingWhoCalls, route, { ...whole, scopes: [] })).toBe(null)
+  })
+
+  it("Every key may ask who calls, whatever its scopes and grants are", () => {
+    for (const scope of scopes) expect(lackingOf(askingWhoCalls, route, { ...holding(scope), grants: [] })).toBe(null)
+    expect(scopesFor(askingWhoCalls)).toEqual([])
   })
 })

@@ -7,6 +7,9 @@ const isolation = tests("packages/api/test/Isolation.test.ts")
 const errorTests = tests("packages/api/test/Errors.test.ts")
 
 const rotated = secrets("Rotation shows new secrets once, ends the old key and keeps the old signing secret for a day")
+const rightsOfKey = tests("packages/api/test/ProjectKeys.test.ts")(
+  "Project key can call what its scopes allow and is told which scope is missing"
+)
 const newUser = signIn("A new user gets a team and returns to it at the next sign-in")
 
 export const sessions: Section = {
@@ -26,8 +29,12 @@ export const sessions: Section = {
       of("nonce", tests("packages/api/test/IdTokens.test.ts")("ID token is refused when any part of it is wrong"))
     ],
     NewSession: [of("token user active_team_id session session.* memberships", newUser)],
-    Session: [of("user session session.*", sessionTests("User can change the own name, and an API key has no name"))],
+    Session: [
+      of("user session session.*", sessionTests("User can change the own name, and an API key has no name")),
+      of("key", rightsOfKey)
+    ],
     User: [of("email name picture_url", newUser)],
+    KeyRights: [of("scopes execute_grants", rightsOfKey)],
     Membership: [],
     ProfileWrite: [of("name", sessionTests("User can change the own name, and an API key has no name"))]
   },

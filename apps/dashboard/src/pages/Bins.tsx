@@ -30,6 +30,7 @@ export const Bins = () => {
         <h1>Bins</h1>
         <div className="actions">
           <Action
+            forAnybody
             primary
             run={async () => {
               const bin = await client.post("/public-bins")
@@ -63,6 +64,7 @@ export const Bins = () => {
               </td>
               <td>
                 <Action
+                  forAnybody
                   asks="Nobody can read it then. Forget it?"
                   run={async () => {
                     forgetBin(id)
@@ -149,6 +151,7 @@ const Live = ({ bin }: { readonly bin: Kept }) => {
         </span>
         <div className="actions">
           <Action
+            forAnybody
             asks="Make it a source of the team?"
             run={async () => {
               await exactGateway(team).post("/public-bins/{id}/claim", { params: { path: { id: bin.id }, header } })
@@ -159,6 +162,7 @@ const Live = ({ bin }: { readonly bin: Kept }) => {
             Keep it
           </Action>
           <Action
+            forAnybody
             asks="Nobody can read it then. Forget it?"
             run={async () => {
               forgetBin(bin.id)

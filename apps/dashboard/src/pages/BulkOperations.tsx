@@ -169,6 +169,7 @@ export const PlanBulk = ({
 }) => {
   const { client } = useSession()
   const navigate = useNavigate()
+  const { mayChange } = useRole()
   const [error, setError] = useState<string | null>(null)
   const plan = async () => {
     setError(null)
@@ -181,6 +182,7 @@ export const PlanBulk = ({
       setError(messageOf(failure))
     }
   }
+  if (!mayChange) return null
   return (
     <>
       <button type="button" onClick={() => void plan()}>

@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from "react"
 import { exactJson, messageOf } from "../gateway.ts"
-import { useRefresh } from "../session.ts"
+import { useRefresh, useRole } from "../session.ts"
 import { Panel } from "./Panel.tsx"
 
 type Members = Readonly<Record<string, unknown>>
@@ -37,6 +37,7 @@ export const Edit = ({
   readonly save: (changes: never) => Promise<unknown>
 }) => {
   const refresh = useRefresh()
+  const { mayChange } = useRole()
   const [isEditing, setEditing] = useState(false)
   const [error, setError] = useState<string | null>(null)
   const text = JSON.stringify(value, null, 2)
@@ -63,7 +64,7 @@ export const Edit = ({
     </button>
   )
   return (
-    <Panel title={title} right={isEditing ? undefined : change}>
+    <Panel title={title} right={isEditing || !mayChange ? undefined : change}>
       {isEditing ? (
         <form onSubmit={submit}>
           <textarea

@@ -1,9 +1,10 @@
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react"
+import { useRole } from "../session.ts"
 import { Below, FaultsContext, faultsOf, noFaults, useDescribed } from "./Faults.tsx"
 
 /**
  * Fields and the button that sends them. A refusal is shown at the fields that it is about, or else above the button, and nothing that
- * was written is lost.
+ * was written is lost. A key that can only read sees the reason instead.
  */
 export const Form = ({
   children,
@@ -18,6 +19,7 @@ export const Form = ({
   readonly send: (form: HTMLFormElement) => Promise<unknown>
   readonly children: ReactNode
 }) => {
+  const { mayChange } = useRole()
   const form = useRef<HTMLFormElement>(null)
   const [faults, setFaults] = useState(noFaults)
   const [isBusy, setBusy] = useState(false)
@@ -35,6 +37,7 @@ export const Form = ({
     }
     setBusy(false)
   }
+  if (!mayChange) return <p className="muted">Your key can only read.</p>
   return (
     <form
       ref={form}

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { type Principals, ofOneself } from "@tidegate/model/Permission"
+import { askingWhoCalls, ofOneself } from "@tidegate/model/Permission"
 import { NewSession, Session } from "@tidegate/model/Session"
 import { printable, trimmedName } from "@tidegate/resources/Members"
 import { bodyOf } from "@tidegate/resources/Resource"
@@ -60,18 +60,16 @@ const changing = {
   answer: session
 } as const
 
-/** Keys may ask whose they are. */
-const oneself: Principals = { ...ofOneself, teamKey: true }
-
 /** The caller, and the sessions of people. */
 export class AuthApi extends HttpApiGroup.make("auth")
   .add(
     HttpApiEndpoint.get("me", "/auth/me", { query: Parameters.onlyTeam, success: Session }).annotateMerge(
       operation({
         id: "getMe",
-        permission: oneself,
+        permission: askingWhoCalls,
         summary: "Retrieve the caller",
-        description: "Returns the user, the session and the user's teams. For an API key it returns the key's team.",
+        description:
+          "Returns the user, the session and the user's teams. For a key it returns the key's team, and in `key` its rights there.",
         answer: session
       })
     ),

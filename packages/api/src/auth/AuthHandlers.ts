@@ -23,7 +23,9 @@ const shown = (caller: Caller, active_team_id: string): Session =>
         user: null,
         active_team_id,
         session: null,
-        memberships: [{ team_id: caller.key.team, role: "owner" }]
+        // A project key belongs to its team, but is nobody in it: it has its scopes.
+        memberships: caller.key.isTeamKey ? [{ team_id: caller.key.team, role: "owner" }] : [],
+        key: { scopes: caller.key.scopes, execute_grants: caller.key.grants }
       }
     : {
         user: caller.signedIn.user,

@@ -74,7 +74,7 @@ const reasonOf = { session: "session_required", scope: "scope_missing", grant: "
 /** What a call needs from a key, as the audit names it. */
 export const keyPermissionOf = ({ permission: { scope }, route }: Asked): KeyPermission => {
   if (scope === "tunnel:connect") return "tunnel-connect"
-  if (scope !== null) return scope.slice("control:".length) as KeyPermission
+  if (scope !== null && scope !== "any") return scope.slice("control:".length) as KeyPermission
   if (route.startsWith("GET:")) return "read"
   return route.includes("/project-secrets") ? "rotate-secret" : "edit"
 }

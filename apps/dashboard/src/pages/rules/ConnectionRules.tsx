@@ -2,20 +2,21 @@ import { useState } from "react"
 import type { Row } from "../../gateway.ts"
 import { Action } from "../../parts/Action.tsx"
 import { Panel } from "../../parts/Panel.tsx"
-import { useSession } from "../../session.ts"
+import { useRole, useSession } from "../../session.ts"
 import { draftsOf, RuleBuilder, rulesOf } from "./RuleBuilder.tsx"
 import { TryRules } from "./TryRules.tsx"
 
 /** The rules of a connection: written in forms, tried on requests of its source, and saved together. */
 export const ConnectionRules = ({ connection }: { readonly connection: Row<"Connection"> }) => {
   const { client } = useSession()
+  const { mayChange } = useRole()
   const [drafts, setDrafts] = useState(() => draftsOf(connection.rules))
   const rules = rulesOf(drafts)
   return (
     <Panel title="Rules">
       <div className="stack">
         <RuleBuilder drafts={drafts} change={setDrafts} />
-        <TryRules rules={rules} sourceId={connection.source_id} />
+        {mayChange ? <TryRules rules={rules} sourceId={connection.source_id} /> : null}
         <div className="bar">
           <Action
             primary

@@ -68,6 +68,10 @@ const plainCredentials: Readonly<Record<string, (secret: string) => string>> = {
   url: (secret) => `https://discord.com/api/webhooks/1234/${secret}`
 }
 
+/** The seed of a NATS user, as it is written: other secrets are refused. */
+const natsSeed = (): string =>
+  `SU${Array.from(randomBytes(56), (byte) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[byte % 32]).join("")}`
+
 /** Sources by how they verify, each with a secret of its own. */
 const verified: ReadonlyArray<readonly [type: string, auth_type: string | undefined, auth: (secret: string) => Auth]> =
   [
@@ -199,7 +203,9 @@ it("Planted secrets are nowhere in answers, tables, exports, log and metrics aft
         Object.fromEntries(
           fields.flatMap((field): ReadonlyArray<readonly [string, string]> => {
             if (!field.required) return []
-            const secret = field.type === "secret" ? planted.plant(`${kind} ${provider_key} ${field.key}`) : ""
+            const name = `${kind} ${provider_key} ${field.key}`
+            if (field.key === "seed") return [[field.key, planted.add(name, natsSeed())]]
+            const secret = field.type === "secret" ? planted.plant(name) : ""
             return [[field.key, plainCredentials[field.key]?.(secret) ?? secret]]
           })
         )

@@ -39,8 +39,10 @@ it.for(asActions)("An action calls the API of %s", async ([type, { accepted }, p
   api.reply = answering(accepted)
   const { auth, auth_type, ...config } = configAt(type, api.origin) as Body
   const [{ action, key, sample }] = provider.actions as [(typeof provider.actions)[number]]
-  const isInput = ([name]: readonly [string, unknown]): boolean =>
-    name !== "endpoint" && (action.inputs?.includes(name) ?? false)
+  // Where a store or a queue is goes with its key.
+  const isPlace = ([name]: readonly [string, unknown]): boolean => name === "endpoint" || name === "queue_url"
+  const isInput = (entry: readonly [string, unknown]): boolean =>
+    !isPlace(entry) && (action.inputs?.includes(entry[0]) ?? false)
   const mode = String(auth_type ?? "none").toLowerCase()
   const { fields } = provider.auth.find((one) => one.key === mode) ?? provider.auth[0]
   const secrets = Object.entries(config).filter(([name]) => fields.some((field) => field.key === name))
@@ -50,8 +52,7 @@ it.for(asActions)("An action calls the API of %s", async ([type, { accepted }, p
     action_key: key,
     auth_mode: mode === "no_auth" ? "none" : mode,
     ...(auth === null && secrets.length === 0 ? {} : { credentials: { ...auth, ...Object.fromEntries(secrets) } }),
-    // Where a store is goes with its key.
-    inputs: typeof config["endpoint"] === "string" ? { endpoint: config["endpoint"] } : {}
+    inputs: Object.fromEntries(Object.entries(config).filter((entry) => isPlace(entry) && typeof entry[1] === "string"))
   })
   expect(saved.status, JSON.stringify(saved.body)).toBe(201)
   const inputs = Object.fromEntries(Object.entries(config).filter(isInput))

@@ -1,5 +1,6 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from "node:crypto"
 import { Schema } from "effect"
+import * as Characters from "@tidegate/model/Characters"
 import type { ClientTls } from "@tidegate/model/ClientTls"
 import { type FieldErrors, type NoSetting, secret, setting, type SettingsOf, text } from "./Settings.ts"
 
@@ -42,7 +43,7 @@ export const clientTls = {
   ),
   client_key: secret(
     setting(
-      text.check(Schema.isMaxLength(16_384, { message: "must be at most 16384 characters" })).annotate({
+      text.check(Characters.upTo(16_384)).annotate({
         description: "The key of client_certificate, in PEM without a password. Encrypted at rest, masked on read"
       }),
       null

@@ -75,7 +75,7 @@ export const awsSqs: ConformanceRow = {
     again: ["QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "KmsDisabled"]
   }),
   addresses: {
-    queue_url: ({ url }) => ({ config: { queue_url: new URL(queue, url).href, region: "eu-central-1" } })
+    queue_url: ({ url }) => ({ config: { queue_url: `${url.replace(/\/$/, "")}${queue}`, region: "eu-central-1" } })
   },
   beside: {
     message_deduplication_id: {

@@ -201,13 +201,11 @@ const ScheduledWrite = Schema.Struct({
   ...whole,
   type: Schema.Literal(scheduledType),
   config: ScheduledConfig
+}).annotate({
+  identifier: "ScheduledSourceWrite",
+  description: "A source that makes one request at each time of its schedule.",
+  examples: [{ name: "nightly", type: scheduledType, config: { schedule: scheduleExample } }] as never
 })
-  .check(alsoBeside("config"))
-  .annotate({
-    identifier: "ScheduledSourceWrite",
-    description: "A source that makes one request at each time of its schedule.",
-    examples: [{ name: "nightly", type: scheduledType, config: { schedule: scheduleExample } }] as never
-  })
 
 export const SourceWrite = Schema.Union([
   GenericWrite,

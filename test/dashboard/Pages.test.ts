@@ -265,8 +265,9 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     page,
     traffic
   }) => {
+    const name = gateway.name("edited")
     const { id } = await gateway.api("POST", "/workflows", {
-      name: gateway.name("edited"),
+      name,
       source_id: traffic.source.id,
       status: "draft",
       steps: [{ id: "large", kind: "filter", config: { conditions: { body: { total: { $gt: 10 } } } } }],
@@ -274,6 +275,8 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     })
     await page.goto(`./workflows/${id}`)
     await page.getByRole("link", { name: "Edit" }).click()
+    // The page before has the same graph.
+    await heading(page, `Edit ${name}`).waitFor()
     await page.getByRole("button", { name: /^large, filter/ }).press("Enter")
     await page.getByRole("button", { name: /^large, filter/, pressed: true }).waitFor()
     await page.getByLabel("New step").selectOption("delay")

@@ -40,6 +40,9 @@ const withParameter = (url: string, name: string, value: string): string => {
   return `${place}?${[...others, `${encodeURIComponent(name)}=${encodeURIComponent(value)}`].join("&")}`
 }
 
+const keyed = (url: string, query: OpenAuth["query"], shown?: string): string =>
+  query === undefined ? url : withParameter(url, query.name, shown ?? query.value)
+
 /** The request of one attempt: the forwarded message with the gateway's own headers. */
 export const forward =
   (target: ForwardTarget, { headers: set, query, signing }: Pick<OpenAuth, "headers" | "query" | "signing">) =>
@@ -83,8 +86,6 @@ export const forward =
       })
       for (const [name, value] of Object.entries(signature)) headers.push(name, value)
     } else headers.push("x-gateway-timestamp", String(facts.timestampSeconds))
-    const keyed = (url: string, value: string): string =>
-      query === undefined ? url : withParameter(url, query.name, value)
     const plain = target.path_forwarding_disabled ? target.url : forwardedUrl(target.url, message.path, message.query)
     // Fails closed, because only the target knows where such a path leads.
     if (plain === null) {
@@ -95,7 +96,7 @@ export const forward =
         shownUrl: target.url
       })
     }
-    const url = keyed(plain, query?.value ?? "")
+    const url = keyed(plain, query)
     let bytes = url.length
     for (let i = 0; i < headers.length; i++) bytes += headers[i]!.length
     if (bytes > maxHeadBytes) {
@@ -107,12 +108,9 @@ export const forward =
       })
     }
     const { shown } = facts
-    const shownUrl = keyed(
-      target.path_forwarding_disabled || shown.query === message.query
-        ? plain
-        : (forwardedUrl(target.url, shown.path, shown.query) ?? target.url),
-      "****"
-    )
+    const isShownAsSent = target.path_forwarding_disabled || shown.query === message.query
+    const shownPlain = isShownAsSent ? plain : (forwardedUrl(target.url, shown.path, shown.query) ?? target.url)
+    const shownUrl = keyed(shownPlain, query, "****")
     return { method, url, shownUrl, headers, body: message.body }
   }
 

@@ -102,11 +102,11 @@ export const makeSenders = Effect.fnUntraced(function* (
       waitedMs: number,
       then: (answer: Outcome) => void
     ): void => {
-      const whole = { ...request, headers: headersOf(attempt, request.headers, loops) }
-      const exchange = ({ secret, ...complete }: OutboundRequest) => {
-        if (secret !== undefined) attempt.echoes = Echoes.with(attempt.echoes, secret)
-        return egress.deliver({
+      const headers = headersOf(attempt, request.headers, loops)
+      const exchange = (complete: OutboundRequest, headers: OutboundRequest["headers"]) =>
+        egress.deliver({
           ...complete,
+          headers,
           mayStart: mayWrite,
           timeoutMs:
             (attempt.call === null ? sender.timeoutMs : undefined) ??
@@ -114,8 +114,13 @@ export const makeSenders = Effect.fnUntraced(function* (
           captureBytes: attempt.call?.captureBytes ?? maxCapturedBytes,
           ...(attempt.call === null ? {} : { signal: attempt.call.signal })
         })
-      }
-      const exchanged = sender.complete === undefined ? exchange(whole) : sender.complete(whole, facts).then(exchange)
+      const exchanged =
+        sender.complete === undefined
+          ? exchange(request, headers)
+          : sender.complete({ ...request, headers }, facts).then(({ secret, ...complete }) => {
+              if (secret !== undefined) attempt.echoes = Echoes.with(attempt.echoes, secret)
+              return exchange(complete, complete.headers)
+            })
       exchanged.then(then, (cause: unknown) => brokeDown(attempt, cause))
     },
 

@@ -22,10 +22,40 @@ const certificatesIn = (pem: string): ReadonlyArray<X509Certificate> | null => {
   }
 }
 
+const digestOf = (...parts: ReadonlyArray<string>): string =>
+  createHash("sha256").update(JSON.stringify(parts)).digest("base64url")
+
+const mostRemembered = 1_000
+
+/**
+ * The same function, which knows what it has returned: each read of a destination judges its stored settings again, and a page of them would
+ * hold the event loop by parsing. Bounded in number, because digests and results are short; a digest shows nothing of a key.
+ */
+const remembered = <A extends string | null>(
+  make: (...texts: ReadonlyArray<string>) => A
+): ((...texts: ReadonlyArray<string>) => A) => {
+  const known = new Map<string, A>()
+  return (...texts) => {
+    const digest = digestOf(...texts)
+    const before = known.get(digest)
+    if (before !== undefined) return before
+    const made = make(...texts)
+    if (known.size >= mostRemembered) known.clear()
+    known.set(digest, made)
+    return made
+  }
+}
+
+/** When the first certificate of a text expires (ISO 8601); null: it has no certificates that can be read, or too many. */
+const expiryOf = remembered((pem = "") => {
+  const expiry = certificatesIn(pem)?.[0]?.validToDate
+  return expiry === undefined || Number.isNaN(expiry.getTime()) ? null : expiry.toISOString()
+})
+
 const Certificates = text.check(
   Schema.makeFilter(
     (pem: string) =>
-      (pem.length <= longestPem && certificatesIn(pem) !== null) ||
+      (pem.length <= longestPem && expiryOf(pem) !== null) ||
       `must be 1 to ${mostCertificates} certificates in PEM, at most ${longestPem} characters`,
     { toJsonSchema: () => ({ maxLength: longestPem, pattern: "-----BEGIN CERTIFICATE-----" }) }
   )
@@ -70,8 +100,7 @@ export const derivedOfTls: Readonly<Record<string, NoSetting>> = {
 type TlsSettings = SettingsOf<typeof clientTls>
 
 export const shownOfTls = ({ client_certificate }: TlsSettings) => ({
-  client_certificate_expires_at:
-    client_certificate === null ? null : (certificatesIn(client_certificate)?.[0]?.validToDate.toISOString() ?? null)
+  client_certificate_expires_at: client_certificate === null ? null : expiryOf(client_certificate)
 })
 
 /** Signing a handshake with a longer key takes too much processor time; TLS libraries refuse a shorter one. */
@@ -90,7 +119,7 @@ const keyOf = (pem: string): KeyObject | null => {
   }
 }
 
-const faultOfPair = (certificate: string, key: string): string | null => {
+const faultOfPair = remembered((certificate = "", key = ""): string | null => {
   // The mask of a stored key, which has been checked: a complete body is judged before masks are replaced, and again after that.
   if (key === mask) return null
   const read = keyOf(key)
@@ -100,14 +129,7 @@ const faultOfPair = (certificate: string, key: string): string | null => {
   return certificatesIn(certificate)?.[0]?.checkPrivateKey(read) === true
     ? null
     : "does not belong to config.client_certificate (the first one, if it has several)"
-}
-
-/** Pairs that were found right: reads complete the stored settings again and again. Bounded in number; a digest shows nothing of a key. */
-const right = new Set<string>()
-const mostRemembered = 1_000
-
-const digestOf = (...parts: ReadonlyArray<string>): string =>
-  createHash("sha256").update(JSON.stringify(parts)).digest("base64url")
+})
 
 /** Errors of the settings as a whole. */
 export const faultsOfTls = ({
@@ -123,13 +145,8 @@ export const faultsOfTls = ({
     return client_key === null ? [] : fault("client_certificate", "is required with client_key")
   }
   if (client_key === null) return fault("client_key", "is required with client_certificate")
-  const digest = digestOf(client_certificate, client_key)
-  if (right.has(digest)) return []
   const message = faultOfPair(client_certificate, client_key)
-  if (message !== null) return fault("client_key", message)
-  if (right.size >= mostRemembered) right.clear()
-  right.add(digest)
-  return []
+  return message === null ? [] : fault("client_key", message)
 }
 
 /** What the HTTP client needs; undefined: nothing of its own. */

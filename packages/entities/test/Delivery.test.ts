@@ -376,10 +376,16 @@ layer(worldUnder(Layer.succeed(Lease, { isHeld: () => true, heldMs: () => 4_000 
         yield* wake(actor)
         const first = yield* arrival
         // The last owner has delivered one, and did not come to say that it had the message.
-        const done = yield* add()
+        // One transaction, because the actor may still look for due deliveries.
         const sql = yield* SqlClient.SqlClient
-        yield* sql`delete from deliveries where event_id = ${done}`
-        yield* sql`update events set state = 'SUCCESSFUL', attempts = 1, due_at = null where id = ${done}`
+        const done = yield* sql.withTransaction(
+          Effect.gen(function* () {
+            const done = yield* add()
+            yield* sql`delete from deliveries where event_id = ${done}`
+            yield* sql`update events set state = 'SUCCESSFUL', attempts = 1, due_at = null where id = ${done}`
+            return done
+          })
+        )
         const other = yield* add()
         const now = yield* Clock.currentTimeMillis
         const items = [done, other].map((id) =>

@@ -17,7 +17,7 @@ const it = base
     onCleanup(() => moto.close())
     return moto
   })
-  /** Sends events to a new destination, one after the other, and returns the first attempt at each. */
+  /** Sends events to a new destination, with batches at once and else one after the other, and returns the first attempt at each. */
   .extend(
     "sent",
     ({ gateway, moto }) =>
@@ -31,23 +31,23 @@ const it = base
         const destination = await gateway.destination(written, type)
         const source = await gateway.source()
         await gateway.connection(source, destination, [], connection)
-        const done = []
-        for (const payload of payloads) {
+        const one = async (payload: object) => {
           const answer = await fetch(`${gateway.origin}/e/${source.id}`, {
             method: "POST",
             headers: { "content-type": "application/json" },
             body: JSON.stringify(payload)
           })
           const { request_id } = (await answer.json()) as { readonly request_id: string }
-          done.push(
-            await gateway.eventually("the attempt", async () => {
-              const { attempts, events } = await gateway.traced(request_id)
-              return attempts.length > 0 && events[0]?.attempts === 1
-                ? { attempt: attempts[0]!, event: events[0], request_id }
-                : null
-            })
-          )
+          return await gateway.eventually("the attempt", async () => {
+            const { attempts, events } = await gateway.traced(request_id)
+            return attempts.length > 0 && events[0]?.attempts === 1
+              ? { attempt: attempts[0]!, event: events[0], request_id }
+              : null
+          })
         }
+        if (config["batch"] !== undefined) return await Promise.all(payloads.map(one))
+        const done = []
+        for (const payload of payloads) done.push(await one(payload))
         return done
       }
   )
@@ -181,6 +181,33 @@ describe.skipIf(motoIsMissing !== null)("Amazon's messaging services in moto", (
     )
     const [key, ...others] = new Set(Records.map(({ PartitionKey }) => PartitionKey))
     expect([key, others]).toEqual([expect.stringMatching(/^[\w-]{11}$/), []])
+  })
+
+  it("Several events in one call arrive, each with its own result", async ({ moto, sent }) => {
+    const payloads = Array.from({ length: 12 }, (_, id) => ({ ...order, id }))
+    const batch = { max_wait_ms: 2_000, max_count: 6 }
+    const queue_url = await moto.queue("batched")
+    await moto.json("kinesis", "CreateStream", { StreamName: "batched", ShardCount: 1 })
+    await moto.json("events", "CreateEventBus", { Name: "batched" })
+    const atMoto = { region: motoRegion, endpoint: moto.origin }
+    const of = {
+      AWS_SQS: { queue_url, region: motoRegion },
+      AWS_KINESIS: { ...atMoto, stream: "batched", partition_key: null },
+      AWS_EVENTBRIDGE: { ...atMoto, event_bus: "batched", source: "com.example.shop", detail_type: "order" }
+    }
+    for (const [type, config] of Object.entries(of)) {
+      const done = await sent(type, { ...config, batch }, payloads)
+      expect(done.map(outcomeOf)).toEqual(payloads.map(() => succeeded))
+    }
+    expect(await moto.count(queue_url)).toBe(12)
+    const { ShardIterator } = await moto.json("kinesis", "GetShardIterator", {
+      StreamName: "batched",
+      ShardId: "shardId-000000000000",
+      ShardIteratorType: "TRIM_HORIZON"
+    })
+    const { Records } = await moto.json("kinesis", "GetRecords", { ShardIterator })
+    const ids = Records.map(({ Data }) => JSON.parse(Buffer.from(Data, "base64").toString()).payload.id)
+    expect(ids.toSorted((a: number, b: number) => a - b)).toEqual(payloads.map(({ id }) => id))
   })
 
   it("Refused key, right and target are named, and no refusal of them is final", async ({ moto, sent }) => {

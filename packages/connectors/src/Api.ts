@@ -4,6 +4,8 @@ import type { Message } from "@tidegate/model/Message"
 import {
   type Answer,
   type AttemptFacts,
+  type BatchCalls,
+  type BatchPart,
   type HttpSender,
   type OutboundRequest,
   Refusal,
@@ -26,6 +28,34 @@ export interface ApiCall {
 
 const method = "POST"
 
+interface Calling<Made> {
+  /** Recorded for each call: a URL without secrets. */
+  readonly shownUrl: string
+  /** Throws `Unrenderable` if nothing valid can be made of this event. */
+  readonly make: (fill: Fill, facts: AttemptFacts, message: Message) => Made
+}
+
+/** What is made of an event, or why it cannot be. */
+const made =
+  <Made>({ make, shownUrl }: Calling<Made>) =>
+  (message: Message, facts: AttemptFacts): Made | Refusal => {
+    try {
+      return make(filling(message, facts), facts, message)
+    } catch (cause) {
+      if (!(cause instanceof Unrenderable)) throw cause
+      return new Refusal({ code: cause.code, message: cause.message, method, shownUrl })
+    }
+  }
+
+const requestOf = (shownUrl: string, { body, contentType, fetched, headers, url }: ApiCall): OutboundRequest => ({
+  method,
+  url,
+  shownUrl,
+  headers: ["user-agent", "event-gateway/1", "content-type", contentType, ...headers],
+  body: Buffer.from(body),
+  ...(fetched === undefined ? {} : { fetched })
+})
+
 /** Sends a POST to an API. `shownUrl` is recorded for each call: a URL without secrets. */
 export const apiSender = ({
   call,
@@ -39,22 +69,28 @@ export const apiSender = ({
 }): HttpSender => ({
   kind: "http",
   judge,
-  prepare: (message: Message, facts: AttemptFacts): OutboundRequest | Refusal => {
-    try {
-      const { body, contentType, fetched, headers, url } = call(filling(message, facts), facts, message)
-      return {
-        method,
-        url,
-        shownUrl,
-        headers: ["user-agent", "event-gateway/1", "content-type", contentType, ...headers],
-        body: Buffer.from(body),
-        ...(fetched === undefined ? {} : { fetched })
-      }
-    } catch (cause) {
-      if (!(cause instanceof Unrenderable)) throw cause
-      return new Refusal({ code: cause.code, message: cause.message, method, shownUrl })
-    }
-  }
+  prepare: made({ shownUrl, make: (...event) => requestOf(shownUrl, call(...event)) })
+})
+
+/** Calls of an API with parts of several events. */
+export const apiBatch = ({
+  call,
+  judge,
+  limits,
+  part,
+  shownUrl
+}: Pick<BatchCalls, "limits" | "judge"> & {
+  readonly shownUrl: string
+  /** Throws `Unrenderable` if no valid part can be made of this event. */
+  readonly part: (fill: Fill, facts: AttemptFacts, message: Message) => BatchPart
+  readonly call: (parts: ReadonlyArray<BatchPart>) => ApiCall
+}): BatchCalls => ({
+  method,
+  shownUrl,
+  limits,
+  judge,
+  part: made({ shownUrl, make: part }),
+  call: (parts) => requestOf(shownUrl, call(parts))
 })
 
 /** Headers by name, flat. */

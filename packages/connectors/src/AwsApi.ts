@@ -1,7 +1,18 @@
 import type { Message } from "@tidegate/model/Message"
-import { answered, type ApiCall, apiSender } from "./Api.ts"
-import { judgeAws } from "./AwsAnswers.ts"
-import type { Answer, AttemptFacts, HttpSender, OpenAuth, Verdict } from "./Connector.ts"
+import { isJsonObject } from "@tidegate/json/ExactNumber"
+import { answered, apiBatch, type ApiCall, apiSender } from "./Api.ts"
+import { judgeAws, judgeRefusedPart } from "./AwsAnswers.ts"
+import { judgeParts } from "./Batches.ts"
+import type {
+  Answer,
+  AttemptFacts,
+  BatchCalls,
+  BatchLimits,
+  BatchPart,
+  HttpSender,
+  OpenAuth,
+  Verdict
+} from "./Connector.ts"
 import { type Fill, Unrenderable } from "./Rendering.ts"
 import { signer, signingKeyOf } from "./SignedRequest.ts"
 
@@ -15,19 +26,60 @@ export interface AwsService {
   readonly auth: OpenAuth
 }
 
+/** What is made of one event: throws `Unrenderable` if nothing valid can be. */
+type Make<Made> = (fill: Fill, facts: AttemptFacts, message: Message) => Made
+
+/** How a service takes several events in one call. Their results are members of the answer, in the order of the parts or with their places as ids. */
+export interface AwsBatch {
+  readonly limits: BatchLimits | null
+  readonly part: Make<BatchPart>
+  readonly call: (parts: ReadonlyArray<BatchPart>) => Omit<ApiCall, "url">
+  /** The result of the part at a place, in a successful answer. */
+  readonly resultsOf: (answer: Answer) => (place: number) => Readonly<Record<string, unknown>> | undefined
+  /** A text that every successful result has, and the member with the error code of every other one. */
+  readonly proof: string
+  readonly error: string
+}
+
 /** Sends calls to a service. `call` throws `Unrenderable` if no valid call can be made of an event. */
 export const awsSender = (
   { auth, region, service, url }: AwsService,
-  call: (fill: Fill, facts: AttemptFacts, message: Message) => Omit<ApiCall, "url">,
-  judge: (answer: Answer) => Verdict
+  call: Make<Omit<ApiCall, "url">>,
+  judge: (answer: Answer) => Verdict,
+  batch: AwsBatch | null = null
 ): HttpSender => {
   const key = signingKeyOf(auth)
-  const sender = apiSender({
-    shownUrl: url,
-    judge,
-    call: (fill, facts, message) => ({ url, ...call(fill, facts, message) })
-  })
+  const sender: HttpSender = {
+    ...apiSender({ shownUrl: url, judge, call: (...event) => ({ url, ...call(...event) }) }),
+    ...(batch === null || batch.limits === null ? {} : { batch: batchCalls(url, batch, batch.limits) })
+  }
   return key === null ? sender : { ...sender, complete: signer(key, { region, service }) }
+}
+
+const batchCalls = (url: string, { call, error, part, proof, resultsOf }: AwsBatch, limits: BatchLimits): BatchCalls =>
+  apiBatch({
+    limits,
+    shownUrl: url,
+    part,
+    call: (parts) => ({ url, ...call(parts) }),
+    judge: judgeParts({
+      judgeCall: judgeAws(() => false),
+      resultsOf,
+      judgePart: (answer, result) => {
+        const code = result?.[error]
+        if (typeof code === "string") return judgeRefusedPart(answer, code)
+        return judgeAws(() => typeof result?.[proof] === "string")(answer)
+      }
+    })
+  })
+
+/** The objects in a list of an answer. */
+export const listed = (
+  answer: Answer,
+  member: string
+): ReadonlyArray<Readonly<Record<string, unknown>> | undefined> => {
+  const list = answered(answer)[member]
+  return Array.isArray(list) ? list.map((one) => (isJsonObject(one) ? one : undefined)) : []
 }
 
 /** A call of the AWS JSON protocol. `version`: 1.0 or 1.1. `body`: the members, or their JSON. */
@@ -57,3 +109,10 @@ export const largest = { sqs: mebibyte, sns: mebibyte, events: mebibyte, kinesis
 
 /** Where the destination's credentials go: to Amazon, wherever a service is, or to the origin of something else. */
 export const awsLeadsTo = (endpoint: string | null): string => (endpoint === null ? "Amazon" : new URL(endpoint).origin)
+
+/** The most that one call may have of several messages. */
+export const largestBatch = {
+  sqs: { maxCount: 10, maxBytes: largest.sqs },
+  events: { maxCount: 10, maxBytes: largest.events },
+  kinesis: { maxCount: 500, maxBytes: largest.kinesis }
+} as const

@@ -2,12 +2,12 @@ import { Schema } from "effect"
 import { isJsonObject } from "@tidegate/json/ExactNumber"
 import { parseJson, utf8 } from "@tidegate/json/JsonText"
 import type { Message } from "@tidegate/model/Message"
-import { answered } from "./Api.ts"
 import { judgeAws, judgeRefusedPart } from "./AwsAnswers.ts"
-import { awsLeadsTo, awsSender, jsonCall, largest, withinLimit } from "./AwsApi.ts"
+import { awsLeadsTo, awsSender, jsonCall, largest, largestBatch, listed, withinLimit } from "./AwsApi.ts"
 import { bodyTemplate, contentSettings, documentOf } from "./AwsMessage.ts"
 import { awsOrigin, AwsRegion, endpointOf } from "./AwsPlace.ts"
-import { type Answer, type AttemptFacts, connector, payloadPerStep, type Verdict } from "./Connector.ts"
+import { batching, batchLimits, faultsOfBatches } from "./Batches.ts"
+import { type Answer, type AttemptFacts, type BatchPart, connector, payloadPerStep, type Verdict } from "./Connector.ts"
 import { type DeliveryTemplate, type Fill, filled, template, TemplateText, Unrenderable } from "./Rendering.ts"
 import { concurrency, needed, pacing, setting, text } from "./Settings.ts"
 
@@ -54,11 +54,7 @@ const templatedDetail = (made: string): string => {
 }
 
 /** The result of the only event of a call. */
-const resultIn = (answer: Answer): Readonly<Record<string, unknown>> => {
-  const { Entries } = answered(answer)
-  const [first] = Array.isArray(Entries) ? (Entries as ReadonlyArray<unknown>) : []
-  return isJsonObject(first) ? first : {}
-}
+const resultIn = (answer: Answer): Readonly<Record<string, unknown>> => listed(answer, "Entries")[0] ?? {}
 
 const judgeCall = judgeAws((answer) => typeof resultIn(answer)["EventId"] === "string")
 
@@ -91,9 +87,11 @@ export const awsEventBridge = connector({
       "the detail type of the events"
     ),
     ...contentSettings("in a JSON object around the payload"),
+    ...batching,
     ...pacing,
     ...concurrency
   },
+  check: (settings) => faultsOfBatches(settings, largestBatch.events),
   auths: ["AWS_ACCESS_KEY"],
   leadsTo: ({ endpoint }) => awsLeadsTo(endpoint),
   credentials: "mask",
@@ -110,23 +108,36 @@ export const awsEventBridge = connector({
       auth: { access_key_id: "AKIA0000000000000000", secret_access_key: "secret" }
     }
   },
-  open: ({ body_template, detail_type, endpoint, event_bus, include_metadata, region, source }, auth) => {
+  open: ({ body_template, detail_type, endpoint, event_bus, include_metadata, region, source, ...batches }, auth) => {
     const body = bodyTemplate(body_template)
     const [from, type] = [template(source), template(detail_type)]
+    const entryOf = (fill: Fill, facts: AttemptFacts, message: Message): BatchPart => {
+      const Source = short(fill, from, "source", longestSource)
+      const DetailType = short(fill, type, "detail_type", longestType)
+      const Detail = body === null ? detailOf(message, facts, include_metadata) : templatedDetail(body(fill))
+      const timeBytes = 14
+      const bytes = timeBytes + Buffer.byteLength(Source + DetailType + Detail)
+      withinLimit(bytes, largest.events)
+      const Time = facts.createdAt / 1_000
+      return { text: JSON.stringify({ EventBusName: event_bus, Source, DetailType, Detail, Time }), bytes }
+    }
+    const call = (parts: ReadonlyArray<BatchPart>) =>
+      jsonCall("1.1", "AWSEvents.PutEvents", `{"Entries":[${parts.map(({ text }) => text).join(",")}]}`)
     return awsSender(
       { auth, service: "events", region, url: `${endpoint ?? awsOrigin("events", region)}/` },
-      (fill, facts, message) => {
-        const Source = short(fill, from, "source", longestSource)
-        const DetailType = short(fill, type, "detail_type", longestType)
-        const Detail = body === null ? detailOf(message, facts, include_metadata) : templatedDetail(body(fill))
-        const timeBytes = 14
-        withinLimit(timeBytes + Buffer.byteLength(Source + DetailType + Detail), largest.events)
-        const Time = facts.createdAt / 1_000
-        return jsonCall("1.1", "AWSEvents.PutEvents", {
-          Entries: [{ EventBusName: event_bus, Source, DetailType, Detail, Time }]
-        })
-      },
-      judge
+      (...event) => call([entryOf(...event)]),
+      judge,
+      {
+        limits: batchLimits(batches, largestBatch.events),
+        part: entryOf,
+        call,
+        resultsOf: (answer) => {
+          const entries = listed(answer, "Entries")
+          return (place) => entries[place]
+        },
+        proof: "EventId",
+        error: "ErrorCode"
+      }
     )
   }
 })

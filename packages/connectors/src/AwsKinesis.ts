@@ -1,9 +1,11 @@
 import { Schema } from "effect"
-import { awsLeadsTo, awsSender, jsonCall, judgeJson, largest, withinLimit } from "./AwsApi.ts"
+import type { Message } from "@tidegate/model/Message"
+import { awsLeadsTo, awsSender, jsonCall, judgeJson, largest, largestBatch, listed, withinLimit } from "./AwsApi.ts"
 import { bodyTemplate, contentSettings, documentOf, hashed } from "./AwsMessage.ts"
 import { awsOrigin, AwsRegion, endpointOf } from "./AwsPlace.ts"
-import { connector, payloadPerStep } from "./Connector.ts"
-import { filled, template, TemplateText } from "./Rendering.ts"
+import { batching, batchLimits, faultsOfBatches } from "./Batches.ts"
+import { type AttemptFacts, type BatchPart, connector, payloadPerStep } from "./Connector.ts"
+import { type Fill, filled, template, TemplateText } from "./Rendering.ts"
 import { concurrency, needed, pacing, setting, text } from "./Settings.ts"
 
 const Stream = text
@@ -35,9 +37,11 @@ export const awsKinesis = connector({
       null
     ),
     ...contentSettings("in a JSON object around the payload"),
+    ...batching,
     ...pacing,
     ...concurrency
   },
+  check: (settings) => faultsOfBatches(settings, largestBatch.kinesis),
   auths: ["AWS_ACCESS_KEY"],
   leadsTo: ({ endpoint }) => awsLeadsTo(endpoint),
   credentials: "mask",
@@ -53,23 +57,40 @@ export const awsKinesis = connector({
       auth: { access_key_id: "AKIA0000000000000000", secret_access_key: "secret" }
     }
   },
-  open: ({ body_template, endpoint, include_metadata, partition_key, region, stream }, auth) => {
+  open: ({ body_template, endpoint, include_metadata, partition_key, region, stream, ...batches }, auth) => {
     const body = bodyTemplate(body_template)
     const key = partition_key === null ? null : template(partition_key)
-    const target = stream.startsWith("arn:") ? { StreamARN: stream } : { StreamName: stream }
+    const start = JSON.stringify(stream.startsWith("arn:") ? { StreamARN: stream } : { StreamName: stream }).slice(
+      0,
+      -1
+    )
+    /** The members of a record, as the end of a JSON object. */
+    const recordOf = (fill: Fill, facts: AttemptFacts, message: Message): BatchPart => {
+      const made = key === null ? (facts.orderingKey ?? facts.eventId) : filled(fill, key, "partition_key")
+      const PartitionKey = made.length > longestKey ? hashed(made) : made
+      const data = body === null ? documentOf(message, facts, include_metadata) : Buffer.from(body(fill))
+      const bytes = data.byteLength + Buffer.byteLength(PartitionKey)
+      withinLimit(bytes, largest.kinesis)
+      const Data = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64")
+      // Base64 has nothing to escape. To search the largest record for it would hold the event loop.
+      return { text: `"PartitionKey":${JSON.stringify(PartitionKey)},"Data":"${Data}"}`, bytes }
+    }
+    const call = (name: string, text: string) => jsonCall("1.1", `Kinesis_20131202.${name}`, `${start},${text}`)
     return awsSender(
       { auth, service: "kinesis", region, url: `${endpoint ?? awsOrigin("kinesis", region)}/` },
-      (fill, facts, message) => {
-        const made = key === null ? (facts.orderingKey ?? facts.eventId) : filled(fill, key, "partition_key")
-        const PartitionKey = made.length > longestKey ? hashed(made) : made
-        const data = body === null ? documentOf(message, facts, include_metadata) : Buffer.from(body(fill))
-        withinLimit(data.byteLength + Buffer.byteLength(PartitionKey), largest.kinesis)
-        const Data = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64")
-        // Base64 has nothing to escape. To search the largest record for it would hold the event loop.
-        const rest = JSON.stringify({ ...target, PartitionKey })
-        return jsonCall("1.1", "Kinesis_20131202.PutRecord", `${rest.slice(0, -1)},"Data":"${Data}"}`)
-      },
-      judgeJson("SequenceNumber")
+      (...event) => call("PutRecord", recordOf(...event).text),
+      judgeJson("SequenceNumber"),
+      {
+        limits: batchLimits(batches, largestBatch.kinesis),
+        part: recordOf,
+        call: (parts) => call("PutRecords", `"Records":[${parts.map(({ text }) => `{${text}`).join(",")}]}`),
+        resultsOf: (answer) => {
+          const records = listed(answer, "Records")
+          return (place) => records[place]
+        },
+        proof: "SequenceNumber",
+        error: "ErrorCode"
+      }
     )
   }
 })

@@ -64,6 +64,8 @@ export type Attributes = Readonly<Record<string, string>>
 export interface Content {
   readonly text: string
   readonly attributes: Attributes
+  /** As the services count them. */
+  readonly bytes: number
 }
 
 /** The type of all attributes. */
@@ -108,8 +110,9 @@ export const contentOf = (
   }
   // An attribute may not be empty: the call of a workflow step has no connection.
   const attributes = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ""))
-  withinLimit(sizeOf(text, attributes), limit)
-  return { text, attributes }
+  const bytes = sizeOf(text, attributes)
+  withinLimit(bytes, limit)
+  return { text, attributes, bytes }
 }
 
 /** The settings of queues and topics that keep an order. */

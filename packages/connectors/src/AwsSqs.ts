@@ -1,5 +1,6 @@
 import { Schema } from "effect"
-import { awsLeadsTo, awsSender, jsonCall, judgeJson, largest } from "./AwsApi.ts"
+import type { Message } from "@tidegate/model/Message"
+import { awsLeadsTo, awsSender, jsonCall, judgeJson, largest, largestBatch, listed } from "./AwsApi.ts"
 import {
   attributeType,
   bodyTemplate,
@@ -10,7 +11,9 @@ import {
   fifoSettings
 } from "./AwsMessage.ts"
 import { AwsRegion } from "./AwsPlace.ts"
-import { connector, payloadPerStep } from "./Connector.ts"
+import { batching, batchLimits, faultsOfBatches } from "./Batches.ts"
+import { type AttemptFacts, type BatchPart, connector, payloadPerStep } from "./Connector.ts"
+import type { Fill } from "./Rendering.ts"
 import { concurrency, HttpUrl, needed, pacing, setting } from "./Settings.ts"
 
 const queuePath = /^\/(?:[\w-]{1,80}\/){1,3}[\w-]{1,80}(?:\.fifo)?$/
@@ -53,6 +56,7 @@ export const awsSqs = connector({
     ),
     ...contentSettings("as attributes of the message"),
     ...fifoSettings,
+    ...batching,
     ...pacing,
     ...concurrency
   },
@@ -65,7 +69,8 @@ export const awsSqs = connector({
       ...(region !== null && named !== null && region !== named
         ? [{ path: "config.region", message: "must be that in config.queue_url, or null" }]
         : []),
-      ...faultsOfFifo(isFifo(queue_url), settings)
+      ...faultsOfFifo(isFifo(queue_url), settings),
+      ...faultsOfBatches(settings, largestBatch.sqs)
     ]
   },
   auths: ["AWS_ACCESS_KEY"],
@@ -85,22 +90,40 @@ export const awsSqs = connector({
     const body = bodyTemplate(body_template)
     const ids = fifoIds(isFifo(queue_url), settings)
     const url = `${new URL(queue_url).origin}/`
+    /** The members of a message, as the end of a JSON object. */
+    const entryOf = (fill: Fill, facts: AttemptFacts, message: Message): BatchPart => {
+      const { attributes, bytes, text } = contentOf(fill, message, facts, body, include_metadata, largest.sqs)
+      const named = Object.entries(attributes).map(([name, StringValue]) => [
+        name,
+        { DataType: attributeType, StringValue }
+      ])
+      const members = {
+        MessageBody: text,
+        ...(named.length === 0 ? {} : { MessageAttributes: Object.fromEntries(named) }),
+        ...ids(fill, facts)
+      }
+      return { text: JSON.stringify(members).slice(1), bytes }
+    }
+    const start = JSON.stringify({ QueueUrl: queue_url }).slice(0, -1)
+    const call = (name: string, rest: string) => jsonCall("1.0", `AmazonSQS.${name}`, `${start},${rest}`)
     return awsSender(
       { auth, service: "sqs", region: region ?? regionIn(queue_url) ?? "", url },
-      (fill, facts, message) => {
-        const { attributes, text } = contentOf(fill, message, facts, body, include_metadata, largest.sqs)
-        const named = Object.entries(attributes).map(([name, StringValue]) => [
-          name,
-          { DataType: attributeType, StringValue }
-        ])
-        return jsonCall("1.0", "AmazonSQS.SendMessage", {
-          QueueUrl: queue_url,
-          MessageBody: text,
-          ...(named.length === 0 ? {} : { MessageAttributes: Object.fromEntries(named) }),
-          ...ids(fill, facts)
-        })
-      },
-      judgeJson("MessageId")
+      (...event) => call("SendMessage", entryOf(...event).text),
+      judgeJson("MessageId"),
+      {
+        limits: batchLimits(settings, largestBatch.sqs),
+        part: entryOf,
+        call: (parts) => {
+          const entries = parts.map(({ text }, place) => `{"Id":"${place}",${text}`)
+          return call("SendMessageBatch", `"Entries":[${entries.join(",")}]}`)
+        },
+        resultsOf: (answer) => {
+          const results = [...listed(answer, "Successful"), ...listed(answer, "Failed")]
+          return (place) => results.find((result) => result?.["Id"] === String(place))
+        },
+        proof: "MessageId",
+        error: "Code"
+      }
     )
   }
 })

@@ -182,11 +182,48 @@ export interface HttpSender extends Requesting {
   readonly kind: "http"
   /** The longest call of an event (ms); absent: the usual time, less what was spent on a token. */
   readonly timeoutMs?: number
+  /** Sends several events with one call, each with an attempt of its own; absent: each event has its own call. Steps always have. */
+  readonly batch?: BatchCalls
   /**
    * Adds parts that take time or cover the rest of the request, such as a signature; without it nothing waits. It gets all headers that are
    * sent. If it rejects, the attempt fails.
    */
   readonly complete?: (request: OutboundRequest, facts: AttemptFacts) => Promise<OutboundRequest>
+}
+
+/** How many events one call has at most, and how long an event waits for others (ms). */
+export interface BatchLimits {
+  readonly maxCount: number
+  readonly maxBytes: number
+  readonly maxWaitMs: number
+}
+
+/** What a call of several events has of one of them. `bytes`: as the service counts them. */
+export interface BatchPart {
+  readonly text: string
+  readonly bytes: number
+}
+
+/** What a call of several events means for one of them. `body`: its part of the answer, for the record of its attempt. */
+export interface PartResult {
+  readonly verdict: Verdict
+  readonly body: Buffer
+}
+
+/** Calls that have parts of several events. Pure. */
+export interface BatchCalls {
+  /** Method and URL for the record of an attempt, without secrets. */
+  readonly method: string
+  readonly shownUrl: string
+  readonly limits: BatchLimits
+  readonly part: (message: Message, facts: AttemptFacts) => BatchPart | Refusal
+  /** A call of these parts. The result of a part is found by its place. */
+  readonly call: (parts: ReadonlyArray<BatchPart>) => OutboundRequest
+  /**
+   * Decides about each of `count` parts. Null: the whole call was refused for what is in it, so that each part has to be sent alone to find out
+   * whose fault it is. A call of one part is always decided.
+   */
+  readonly judge: (answer: Answer, count: number) => ReadonlyArray<PartResult> | null
 }
 
 /** Sends nothing and answers itself. Pure and fast, because it runs on the shared event loop. */

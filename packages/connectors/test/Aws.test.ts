@@ -310,3 +310,114 @@ describe("Record of AWS_KINESIS", () => {
     expect(called("AWS_KINESIS", { stream: StreamARN }, event({}))).toMatchObject({ StreamARN })
   })
 })
+
+describe.each(["AWS_SQS", "AWS_EVENTBRIDGE", "AWS_KINESIS"] as const)("Batch of %s", (type) => {
+  const { batch } = open(type, { batch: {} })
+  const parts = [1, 2, 3].map((id) => {
+    const message = event({ id })
+    const part = batch!.part(message, factsOf(message, { createdAt: Date.UTC(2026, 0, 2) }))
+    if (part instanceof Refusal) throw new Error(part.message)
+    return part
+  })
+  const [proof, error] = {
+    AWS_SQS: ["MessageId", "Code"],
+    AWS_EVENTBRIDGE: ["EventId", "ErrorCode"],
+    AWS_KINESIS: ["SequenceNumber", "ErrorCode"]
+  }[type] as [string, string]
+  const answerOf = (status: number, body: unknown) => ({
+    status,
+    headers: {},
+    body: Buffer.from(JSON.stringify(body)),
+    bodyTruncated: false
+  })
+  /** An answer with a result for each part: the code of its error, or null. */
+  const results = (codes: ReadonlyArray<string | null>) => {
+    const made = codes.map((code, place) => ({
+      Id: String(place),
+      ...(code === null ? { [proof]: `p${place}` } : { [error]: code })
+    }))
+    const of = (failed: boolean) => made.filter((one) => error in one === failed).toReversed()
+    if (type === "AWS_SQS") return answerOf(200, { Successful: of(false), Failed: of(true) })
+    return answerOf(200, { [type === "AWS_KINESIS" ? "Records" : "Entries"]: made })
+  }
+
+  it("Call has the parts of its events, in their order, each as it is in a call of its own", () => {
+    const call = JSON.parse(Buffer.from(batch!.call(parts).body).toString())
+    const entries: ReadonlyArray<object> = call[type === "AWS_KINESIS" ? "Records" : "Entries"]
+    const alone = [1, 2, 3].map((id) => called(type, { batch: {} }, event({ id })))
+    const place = type === "AWS_SQS" ? ["QueueUrl"] : ["StreamName"]
+    const ids = (at: number) => (type === "AWS_SQS" ? { Id: String(at) } : {})
+    expect(entries).toEqual(
+      alone.map((members, at) => ({
+        ...ids(at),
+        ...Object.fromEntries(Object.entries(members).filter(([name]) => !place.includes(name)))
+      }))
+    )
+    const target = {
+      AWS_SQS: "AmazonSQS.SendMessageBatch",
+      AWS_EVENTBRIDGE: "AWSEvents.PutEvents",
+      AWS_KINESIS: "Kinesis_20131202.PutRecords"
+    }
+    expect(batch!.call(parts).headers).toContain(target[type])
+    for (const name of place) expect(call[name]).toEqual(alone[0]![name])
+  })
+
+  it("Each part has the verdict of its own result, and only its result is recorded", () => {
+    const judged = batch!.judge(results([null, "InternalFailure", "ValidationException"]), 3)!
+    expect(judged.map(({ verdict }) => (verdict === "successful" ? verdict : [verdict.code, verdict.final]))).toEqual([
+      "successful",
+      ["BAD_RESPONSE", false],
+      ["BAD_RESPONSE", true]
+    ])
+    expect(judged.map(({ body }) => JSON.parse(body.toString()))).toEqual([
+      expect.objectContaining({ [proof]: "p0" }),
+      expect.objectContaining({ [error]: "InternalFailure" }),
+      expect.objectContaining({ [error]: "ValidationException" })
+    ])
+  })
+
+  it("Part without a result has failed, and may be sent again", () => {
+    for (const answer of [
+      results([null]),
+      answerOf(200, {}),
+      answerOf(200, "no"),
+      { ...answerOf(200, {}), body: Buffer.from("<html>") }
+    ]) {
+      const [, last] = batch!.judge(answer, 2)!
+      expect(last!.verdict).toMatchObject({ code: "BAD_RESPONSE", final: false })
+    }
+  })
+
+  it("Call that is refused for what is in it is sent in parts, and one that may succeed later is not", () => {
+    const refused = answerOf(400, { __type: "x#ValidationException" })
+    expect(batch!.judge(refused, 3)).toBeNull()
+    expect(batch!.judge(refused, 1)![0]!.verdict).toMatchObject({ final: true })
+    for (const later of [answerOf(400, { __type: "x#ThrottlingException" }), answerOf(503, {})]) {
+      const judged = batch!.judge(later, 3)!
+      expect(judged).toHaveLength(3)
+      for (const { verdict } of judged) expect(verdict).toMatchObject({ final: false })
+    }
+  })
+
+  it("Limits are those of the service, or lower ones", () => {
+    const [count, bytes] = { AWS_SQS: [10, 1], AWS_EVENTBRIDGE: [10, 1], AWS_KINESIS: [500, 10] }[type] as [
+      number,
+      number
+    ]
+    expect(batch!.limits).toEqual({ maxCount: count, maxBytes: bytes * 1024 * 1024, maxWaitMs: 50 })
+    const set = { max_count: 2, max_bytes: 2_000, max_wait_ms: 7 }
+    expect(open(type, { batch: set }).batch!.limits).toEqual({ maxCount: 2, maxBytes: 2_000, maxWaitMs: 7 })
+    expect(open(type, { batch: {}, max_concurrency: 4 }).batch!.limits.maxCount).toBe(4)
+    expect(open(type).batch).toBeUndefined()
+    const faults = (config: Config) => faultsOf(type, { ...place[type], ...config })
+    expect(faults({ batch: { max_count: 3 }, max_concurrency: 2 })).toEqual([
+      "config.max_concurrency must be null or at least 3, the events of a batch: they are under way together"
+    ])
+    expect(faults({ batch: {}, max_concurrency: 1 })).toHaveLength(1)
+    expect(faults({ batch: { max_count: 500 } })).toHaveLength(type === "AWS_KINESIS" ? 0 : 1)
+    expect(faults({ batch: { max_bytes: bytes * 1024 * 1024 + 1 } })[0]).toMatch(
+      /must be (?:at most|a whole number from)/
+    )
+    expect(faults({ batch: {}, max_concurrency: 2 })).toEqual([])
+  })
+})

@@ -25,6 +25,8 @@ const maxRoots = 20_000
 export interface Loops {
   /** The value of `gateway-loop` for anything that leaves the gateway because of the request `id` with these headers. */
   readonly next: (headers: Values, id: string) => string
+  /** The same for one call because of several requests: the mark of the one that is the deepest in its chain. */
+  readonly nextOfAll: (requests: ReadonlyArray<{ readonly headers: Values; readonly requestId: string }>) => string
   /**
    * Whether a request with these headers may start anything; counts it when it is in a chain.
    *
@@ -73,6 +75,13 @@ export const makeLoops = (keys: LoopKeys, limits: LoopLimits, now: () => number 
         lastId = id
       }
       return lastNext
+    },
+    nextOfAll: (requests) => {
+      const chains = requests.map(({ headers, requestId }) => readChain(keys, headers, requestId))
+      return writeChain(
+        keys,
+        chains.reduce((deepest, chain) => (chain.hops > deepest.hops ? chain : deepest))
+      )
     },
     admits: (headers) => {
       if (headers[loopHeader] === undefined) return true

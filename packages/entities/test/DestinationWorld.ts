@@ -66,16 +66,15 @@ const runner = Sharding.layer.pipe(
   Layer.provide([MessageStorage.layerNoop, ShardingConfig.layer({ shardsPerGroup })])
 )
 
-/** One runner with one permit, and destinations whose types are those that `connectorOf` knows. */
-export const worldWith = (connectorOf: (type: string) => Connector | undefined) =>
+/** One runner, and destinations whose types are those that `connectorOf` knows. Whoever keeps its only permit keeps everybody from it. */
+export const worldWith = (connectorOf: (type: string) => Connector | undefined, deliveries = 1) =>
   DestinationBehaviour.layer.pipe(
     Layer.provideMerge(
       Layer.mergeAll(
         network,
         Lease.layerAlways,
         noServers,
-        // One permit: whoever keeps it keeps everybody from it.
-        DeliveryRuntime.layer({ deliveries: 1, windowBytes: 1e7, connectorOf }),
+        DeliveryRuntime.layer({ deliveries, windowBytes: 1e7, connectorOf }),
         Cancellations.layer,
         Journal.layer,
         runner

@@ -26,7 +26,7 @@ import {
 const forwards = ({ settings }: Connector): boolean => "http_method" in settings
 
 /** Settings that only destinations have: an action has a rate limit of its own. */
-const ofDestinations = new Set(["rate_limit", "rate_limit_period", "max_concurrency"])
+const ofDestinations = new Set(["rate_limit", "rate_limit_period", "max_concurrency", "batch"])
 
 /** Ways to authenticate that an action cannot use: deliveries are signed, and consents are given, for a destination. */
 const notOfActions = new Set(["SERVICE_SIGNATURE", "OAUTH2_AUTHORIZATION_CODE"])

@@ -15,6 +15,7 @@ import { traceHeaders } from "@tidegate/telemetry/Tracing"
 import { Loops } from "../../Loops.ts"
 import { type Attempt, type Outcome, unanswered, verdictOf } from "./Attempt.ts"
 import type { AttemptEnding, EndingHost } from "./AttemptEnding.ts"
+import { Batching, type BatchSender, type Member } from "./Batching.ts"
 import type { HeldSession, SendExit } from "./Sessions.ts"
 import type { Returned, Tunnel, TunnelEnding } from "../tunnel/Tunnel.ts"
 import { jobOf, outcomeOf } from "../tunnel/TunnelJob.ts"
@@ -26,6 +27,9 @@ import { jobOf, outcomeOf } from "../tunnel/TunnelJob.ts"
 const attemptMs = 30_000
 /** The part of it that is kept for sending when a token has to be obtained. */
 export const forSendingMs = 1_000
+
+/** What is kept of the answer to a call of several events: the results of them all have to be in it. */
+const batchAnswerBytes = 1024 * 1024
 
 export const timeOf = ({ call }: Attempt): number => call?.timeoutMs ?? attemptMs
 
@@ -46,12 +50,12 @@ const headersOf = (
 
 /** Sends prepared attempts: one function for each kind of sender. */
 export const makeSenders = Effect.fnUntraced(function* (
-  { ends, heard, holdsLease, now }: EndingHost,
+  { ends, heard, holdsLease, now, run }: EndingHost,
   ending: AttemptEnding
 ) {
   const egress = yield* Egress
   const loops = yield* Loops
-  const { abandon, answered, brokeDown, finish, isOver, mayWrite, soon } = ending
+  const { abandon, answered, brokeDown, finish, guarded, isOver, mayWrite, soon } = ending
 
   /** A send over a session has ended. */
   const sent = (attempt: Attempt, exit: SendExit): void => {
@@ -89,6 +93,45 @@ export const makeSenders = Effect.fnUntraced(function* (
     })
   }
 
+  /** Sends one call of several attempts. */
+  const sendBatch = (sender: BatchSender, members: ReadonlyArray<Member>): void => {
+    const [{ attempt, facts }] = members as readonly [Member, ...ReadonlyArray<Member>]
+    const ended = (then: (member: Member, place: number) => void): void =>
+      members.forEach((member, place) => guarded(member.attempt, () => then(member, place)))
+    const broke = (cause: unknown): void => ended((member) => brokeDown(member.attempt, cause))
+    const exchanged = async (): Promise<Outcome> => {
+      const request = sender.batch.call(members.map(({ part }) => part))
+      const mark = loops.nextOfAll(members.map((member) => member.attempt.item.payload))
+      const marked = { ...request, headers: [...request.headers, loopHeader, mark] }
+      const { secret, ...complete } = sender.complete === undefined ? marked : await sender.complete(marked, facts)
+      if (secret !== undefined) for (const one of members) one.attempt.echoes = Echoes.with(one.attempt.echoes, secret)
+      return egress.deliver({
+        ...complete,
+        mayStart: mayWrite,
+        timeoutMs: sender.timeoutMs ?? timeOf(attempt),
+        captureBytes: batchAnswerBytes
+      })
+    }
+    exchanged().then((outcome) => {
+      if (outcome.errorCode !== null || outcome.status === null) {
+        return ended((member) => answered(member.attempt, outcome, sender.judge))
+      }
+      let results: ReturnType<typeof sender.batch.judge>
+      try {
+        results = sender.batch.judge({ ...outcome, status: outcome.status }, members.length)
+      } catch (cause) {
+        return broke(cause)
+      }
+      // Nobody knows which of them the target does not take: the others have to arrive.
+      if (results === null) return members.forEach((member) => sendBatch(sender, [member]))
+      ended((member, place) => {
+        const { body, verdict } = results[place]!
+        answered(member.attempt, { ...outcome, body, bodyTruncated: false }, () => verdict)
+      })
+    }, broke)
+  }
+  const batching = new Batching(run, sendBatch)
+
   return {
     session: (attempt: Attempt, session: HeldSession, message: Message, facts: AttemptFacts): void =>
       session.send(message, facts, timeOf(attempt), holdsLease, (exit) => soon(attempt, () => sent(attempt, exit))),
@@ -123,6 +166,9 @@ export const makeSenders = Effect.fnUntraced(function* (
             })
       exchanged.then(then, (cause: unknown) => brokeDown(attempt, cause))
     },
+
+    /** Waits for others to be sent with, and ends with its own part of the answer. */
+    batch: (sender: BatchSender, member: Member): void => batching.add(sender, member),
 
     tunnel: (
       attempt: Attempt,

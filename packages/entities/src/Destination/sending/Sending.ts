@@ -6,6 +6,7 @@ import { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { NotObtained } from "../../tokens/TokenEndpoint.ts"
 import { type Attempt, factsOf, type Outcome, unanswered } from "./Attempt.ts"
 import { type EndingHost, makeAttemptEnding } from "./AttemptEnding.ts"
+import { isBatchSender } from "./Batching.ts"
 import type { DestinationState, ConnectionQueueSettings } from "../DestinationState.ts"
 import { withCredentials } from "./ForwardedCredentials.ts"
 import type { Opened, Opening } from "./Opened.ts"
@@ -108,6 +109,14 @@ export const makeSending = Effect.fnUntraced(function* ({ opening, ...host }: Se
       attempt.method = sender.method
       attempt.url = sender.shownUrl
       return senders.session(attempt, session!, message, facts)
+    }
+    if (isBatchSender(sender) && attempt.call === null) {
+      const { method, part: partOf, shownUrl } = sender.batch
+      attempt.method = method
+      attempt.url = shownUrl
+      const part = partOf(message, facts)
+      if (part instanceof Refusal) return refuse(attempt, part.code, part.message, true)
+      return senders.batch(sender, { attempt, part, facts })
     }
     const request = sender.prepare(message, facts)
     attempt.method = request.method

@@ -1,0 +1,123 @@
+import { Schema } from "effect"
+import type { Answer, BatchCalls, BatchLimits, PartResult, Verdict } from "./Connector.ts"
+import { type FieldErrors, setting, type SettingsOf } from "./Settings.ts"
+
+/** Several events in one call: the setting, and the verdicts of the parts. */
+
+/** The most that a service takes in one call. */
+export type BatchMost = Pick<BatchLimits, "maxCount" | "maxBytes">
+
+/** How long an event waits for others, unless the setting says otherwise, and at most (ms). */
+const usualWaitMs = 50
+const longestWaitMs = 5_000
+
+const within = (minimum: number, maximum: number, description: string) => {
+  const message = `must be a whole number from ${minimum} to ${maximum}`
+  return Schema.optionalKey(
+    Schema.Number.annotate({ message, description }).check(
+      Schema.isInt({ message }).abort(),
+      Schema.isBetween({ minimum, maximum }, { message })
+    )
+  )
+}
+
+const message = "must be an object with max_count, max_bytes and max_wait_ms, or null"
+
+/** What any service takes, which documents of the API say for all types. `faultsOfBatches` knows those of one service. */
+const mostOfAny: BatchMost = { maxCount: 500, maxBytes: 10 * 1024 * 1024 }
+
+/** The setting of types whose services take several events in one call. */
+export const batching = {
+  batch: setting(
+    Schema.Struct({
+      max_count: within(2, mostOfAny.maxCount, "Events of a call at most; default: what the service takes"),
+      max_bytes: within(
+        1_024,
+        mostOfAny.maxBytes,
+        "Bytes of a call at most, as the service counts them; default: what the service takes. A larger event has its own call"
+      ),
+      max_wait_ms: within(
+        1,
+        longestWaitMs,
+        `Milliseconds that an event waits for others at most; default: ${usualWaitMs}`
+      )
+    }).annotate({
+      message,
+      description:
+        "Sends several events with one call; null: each event has its own. Each event has its own attempts and result"
+    }),
+    null,
+    message
+  )
+}
+
+type Batching = SettingsOf<typeof batching>["batch"]
+
+interface Batched {
+  readonly batch: Batching
+  readonly max_concurrency: number | null
+}
+
+/** The limits that the settings mean; null: there are no batches. */
+export const batchLimits = ({ batch, max_concurrency }: Batched, most: BatchMost): BatchLimits | null =>
+  batch === null
+    ? null
+    : {
+        maxCount: batch.max_count ?? Math.min(most.maxCount, max_concurrency ?? most.maxCount),
+        maxBytes: batch.max_bytes ?? most.maxBytes,
+        maxWaitMs: batch.max_wait_ms ?? usualWaitMs
+      }
+
+/** Errors of batches that the service does not take, or that could never be full. */
+export const faultsOfBatches = ({ batch, max_concurrency: atOnce }: Batched, most: BatchMost): FieldErrors => {
+  if (batch === null) return []
+  const fewest = batch.max_count ?? 2
+  return [
+    ...above("max_count", batch.max_count, most.maxCount),
+    ...above("max_bytes", batch.max_bytes, most.maxBytes),
+    ...(atOnce === null || fewest <= atOnce
+      ? []
+      : [
+          {
+            path: "config.max_concurrency",
+            message: `must be null or at least ${fewest}, the events of a batch: they are under way together`
+          }
+        ])
+  ]
+}
+
+const above = (name: string, value: number | undefined, most: number): FieldErrors =>
+  value === undefined || value <= most
+    ? []
+    : [{ path: `config.batch.${name}`, message: `must be at most ${most}: the service takes no more in one call` }]
+
+/**
+ * Judges the parts of a call. `judgeCall`: the verdict of a call that did not succeed as a whole. `resultOf`: the result of the part at a
+ * place; undefined if the answer has none. `judgePart`: its verdict.
+ */
+export const judgeParts =
+  <Result>({
+    judgeCall,
+    judgePart,
+    resultsOf
+  }: {
+    readonly judgeCall: (answer: Answer) => Verdict
+    readonly resultsOf: (answer: Answer) => (place: number) => Result | undefined
+    readonly judgePart: (answer: Answer, result: Result | undefined) => Verdict
+  }): BatchCalls["judge"] =>
+  (answer, count) => {
+    if (answer.status < 200 || answer.status > 299) {
+      const verdict = judgeCall(answer)
+      if (verdict !== "successful" && verdict.final && count > 1) return null
+      return Array.from({ length: count }, () => ({ verdict, body: answer.body }))
+    }
+    const resultOf = resultsOf(answer)
+    return Array.from({ length: count }, (_, place): PartResult => {
+      const result = resultOf(place)
+      const body = result === undefined ? answer.body.subarray(0, longestRest) : Buffer.from(JSON.stringify(result))
+      return { verdict: judgePart(answer, result), body }
+    })
+  }
+
+/** What is recorded of an answer that has no result for a part (bytes): each part records it. */
+const longestRest = 1_024

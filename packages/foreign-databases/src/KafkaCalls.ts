@@ -1,5 +1,4 @@
 import {
-  breach,
   bytes,
   int16,
   int32,
@@ -10,6 +9,7 @@ import {
   sizeOf,
   text
 } from "./KafkaFrames.ts"
+import { breach } from "./ServerFrames.ts"
 import { type KafkaBatch, type KafkaProducer, recordBatch } from "./KafkaRecords.ts"
 
 /** The calls of a publisher. */

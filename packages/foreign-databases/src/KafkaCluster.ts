@@ -37,6 +37,7 @@ const leaderless = refusalOf(5)
 export class KafkaCluster {
   readonly #guard: Guard
   readonly #place: KafkaTopic
+  readonly #servers: ReadonlyArray<Server>
   /** By address; the longest unused one first. */
   readonly #lines = new Map<string, Held>()
   /** All connections, also those that are not in `#lines` any more because nobody else may begin to use them. */
@@ -56,6 +57,9 @@ export class KafkaCluster {
   constructor(guard: Guard, place: KafkaTopic) {
     this.#guard = guard
     this.#place = place
+    // Not always the same first one, which may not answer.
+    const first = Math.floor(Math.random() * place.servers.length)
+    this.#servers = [...place.servers.slice(first), ...place.servers.slice(0, first)]
   }
 
   get isClosed(): boolean {
@@ -169,7 +173,7 @@ export class KafkaCluster {
   #candidates(): ReadonlyArray<Server> {
     const brokers = [...(this.#metadata?.brokers.values() ?? [])]
     const connected = brokers.filter((broker) => this.#lines.has(nameOf(broker)))
-    const all = [...connected, ...this.#place.servers, ...brokers.slice(0, mostAsked)]
+    const all = [...connected, ...this.#servers, ...brokers.slice(0, mostAsked)]
     const each = [...new Map(all.map((server) => [nameOf(server), server])).values()]
     const [last, first] = [true, false].map((is) => each.filter((server) => this.#failed.has(nameOf(server)) === is))
     return [...first!, ...last!]
@@ -200,6 +204,8 @@ export class KafkaCluster {
     this.#metadata = metadata
     const addresses = new Set([...metadata.brokers.values()].map(nameOf))
     for (const [name, held] of this.#lines) if (!addresses.has(name)) this.#drop(name, held)
+    const known = new Set(this.#servers.map(nameOf)).union(addresses)
+    for (const name of this.#failed) if (!known.has(name)) this.#failed.delete(name)
     return metadata
   }
 }

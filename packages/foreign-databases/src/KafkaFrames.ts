@@ -1,5 +1,3 @@
-import { ServerFault } from "./ServerFrames.ts"
-
 /**
  * The values of Kafka's protocol in its older encoding, which all brokers of the last years speak. No client library is used:
  * `@platformatic/kafka` opens its sockets itself, `kafkajs` is not maintained, and both store an answer of any length.
@@ -95,5 +93,3 @@ export const requestOf = ({ body, key }: KafkaCall<unknown>, version: number, co
   const head = Buffer.concat([int16(key), int16(version), int32(correlation), clientId])
   return [int32(head.length + sizeOf(body)), head, ...body]
 }
-
-export const breach = (message: string): ServerFault => new ServerFault("PROTOCOL_ERROR", message)

@@ -13,9 +13,9 @@ import {
   type Server,
   type Versions
 } from "./KafkaCalls.ts"
-import { breach, type KafkaCall, KafkaValues, requestOf } from "./KafkaFrames.ts"
+import { type KafkaCall, KafkaValues, requestOf } from "./KafkaFrames.ts"
 import { scram } from "./Scram.ts"
-import { ServerFault } from "./ServerFrames.ts"
+import { breach, ServerFault } from "./ServerFrames.ts"
 
 /** How long (ms) a broker may take for an answer: longer than it waits for its replicas. */
 const patience = 10_000
@@ -70,8 +70,9 @@ export class KafkaLine {
   /** Connects and signs in. Called once. */
   async open(): Promise<void> {
     const timer = setTimeout(
-      () => this.#line.fail(new ServerFault("TIMEOUT", "not connected and signed in within config.connect_timeout")),
-      this.#as.connectTimeout * 1_000
+      () => this.#line.fail(new ServerFault("TIMEOUT", "not connected and signed in in time (config.connect_timeout)")),
+      // Half of it, if there is another server to ask when this one does not answer.
+      this.#as.connectTimeout * (this.#as.servers.length > 1 ? 500 : 1_000)
     ).unref()
     try {
       await this.#opened.promise

@@ -1,6 +1,6 @@
 import { createHash, createHmac, pbkdf2, timingSafeEqual } from "node:crypto"
 import { promisify } from "node:util"
-import { ServerFault, maxIterations, minIterations } from "./ServerFrames.ts"
+import { breach, maxIterations, minIterations, ServerFault } from "./ServerFrames.ts"
 
 /** SCRAM (RFC 5802) of a client: the password is proved and not sent, and the server proves that it knows it. */
 
@@ -8,8 +8,6 @@ export type ScramHash = "sha256" | "sha512"
 
 /** In a thread of its own: it would hold the event loop for tens of milliseconds. */
 const hashed = promisify(pbkdf2)
-
-const breach = (message: string): ServerFault => new ServerFault("PROTOCOL_ERROR", message)
 
 export interface ScramProof {
   readonly words: string

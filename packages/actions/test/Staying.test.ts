@@ -173,6 +173,20 @@ const rows: Readonly<Record<string, Row>> = {
     },
     stay: ["host", "port", "tls_mode"]
   },
+  kafka: {
+    credentials: { mode: "database_password", values: { username: "writer", password: "password-of-the-writer" } },
+    inputs: { bootstrap_servers: "kafka.example.com:9093", topic: "orders" },
+    others: {
+      bootstrap_servers: "elsewhere.example:9093",
+      topic: "other",
+      key: "other",
+      sasl_mechanism: "PLAIN",
+      tls_mode: "disable",
+      connect_timeout: 5,
+      payload
+    },
+    stay: ["bootstrap_servers", "sasl_mechanism", "tls_mode"]
+  },
   object_store_s: {
     credentials: { mode: "object_store_s_access_key", values: store },
     inputs: { region: "eu-central-1", bucket: "archive" },

@@ -55,11 +55,30 @@ export interface NatsMessage {
   readonly body: Uint8Array
 }
 
+export type KafkaMechanism = "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512"
+
+/** A topic of a Kafka cluster. */
+export interface KafkaTopic extends Omit<ServerSignIn, "host" | "port"> {
+  /** Where the cluster is asked for its brokers. */
+  readonly servers: ReadonlyArray<{ readonly host: string; readonly port: number }>
+  readonly topic: string
+  /** How the user signs in, if there is a user name. */
+  readonly mechanism: KafkaMechanism
+}
+
+export interface KafkaRecord {
+  /** Records with the same key are in one partition; null: in any. */
+  readonly key: string | null
+  readonly headers: Readonly<Record<string, string>>
+  readonly value: Uint8Array
+}
+
 /** The protocols: what is opened, and what is published over it. A new protocol is a line here. */
 export interface BrokerProtocols {
   readonly amqp: { readonly place: AmqpExchange; readonly message: AmqpMessage }
   readonly redis: { readonly place: RedisDatabase; readonly message: RedisEntry }
   readonly nats: { readonly place: NatsServer; readonly message: NatsMessage }
+  readonly kafka: { readonly place: KafkaTopic; readonly message: KafkaRecord }
 }
 
 export type BrokerProtocol = keyof BrokerProtocols

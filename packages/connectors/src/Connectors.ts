@@ -9,6 +9,7 @@ import { chatWebhook } from "./ChatWebhook.ts"
 import { cli } from "./Cli.ts"
 import { emailApi } from "./EmailApi.ts"
 import { http } from "./Http.ts"
+import { kafka } from "./Kafka.ts"
 import { mailbox } from "./Mailbox.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
@@ -42,6 +43,7 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   rabbitMq,
   redisStream,
   natsJetStream,
+  kafka,
   awsSqs,
   awsSns,
   awsEventBridge,

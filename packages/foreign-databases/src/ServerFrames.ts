@@ -12,6 +12,9 @@ export class ServerFault extends Error {
   }
 }
 
+/** A server does not keep to its protocol. */
+export const breach = (message: string): ServerFault => new ServerFault("PROTOCOL_ERROR", message)
+
 /** A server has ended the session with a reason. */
 export class FatalRefusal extends Error {
   override readonly name = "FatalRefusal"

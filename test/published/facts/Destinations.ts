@@ -23,10 +23,11 @@ const amqp = tests("packages/foreign-databases/test/AmqpStrangers.test.ts")
 const redis = tests("packages/foreign-databases/test/RedisStrangers.test.ts")
 const nats = tests("packages/foreign-databases/test/NatsStrangers.test.ts")
 const realNats = tests("packages/foreign-databases/test/NatsJetStream.test.ts")
+const kafka = tests("packages/foreign-databases/test/KafkaStrangers.test.ts")
 const strangers = tests("packages/foreign-databases/test/Strangers.test.ts")
 
 /** Types that have separate rows. */
-const told = new Set(["HTTP", "CLI", "MOCK_API", "SQL_DATABASE", "RABBITMQ", "REDIS_STREAM", "NATS_JETSTREAM"])
+const told = new Set(["HTTP", "CLI", "MOCK_API", "SQL_DATABASE", "RABBITMQ", "REDIS_STREAM", "NATS_JETSTREAM", "KAFKA"])
 const calling = connectors.map(({ type }) => type).filter((type) => !told.has(type))
 const authTypes: ReadonlySet<string> = new Set(connectors.flatMap(({ auths }) => auths.map(String)))
 /** The contract's authentication types that have no separate rows. */
@@ -222,6 +223,7 @@ export const destinations: Section = {
       "auth_type NATS_NKEY",
       realNats("User of an operator's account is let in by the JWT and the seed, and not with another seed")
     ),
+    row("type KAFKA", kafka("Record for a cluster %s has the expected result")),
     ...calling.map((type) => row(`type ${type}`, calls)),
     row(
       "a type that there is not is refused",

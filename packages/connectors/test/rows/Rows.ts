@@ -5,6 +5,7 @@ import { cli } from "./Cli.ts"
 import { emailApi } from "./EmailApi.ts"
 import { mailbox, spreadsheet } from "./Google.ts"
 import { http } from "./Http.ts"
+import { kafka } from "./Kafka.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
@@ -35,6 +36,7 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   rabbitMq,
   redisStream,
   natsJetStream,
+  kafka,
   awsSqs,
   awsSns,
   awsEventBridge,

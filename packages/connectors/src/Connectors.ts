@@ -15,6 +15,7 @@ import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
 import { natsJetStream } from "./NatsJetStream.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
+import { pull } from "./Pull.ts"
 import { rabbitMq } from "./RabbitMq.ts"
 import { redisStream } from "./RedisStream.ts"
 import { masked } from "./SecretSettings.ts"
@@ -26,6 +27,7 @@ import { completed, type Config, type FieldErrors } from "./Settings.ts"
 export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   http,
   cli,
+  pull,
   mockApi,
   spreadsheet,
   mailbox,
@@ -57,6 +59,9 @@ export const knownOrigins: ReadonlySet<string> = new Set([
   ...connectors.flatMap(({ origins = [] }) => origins),
   "https://oauth2.googleapis.com"
 ])
+
+/** The types whose destinations have nothing due until a consumer asks. */
+export const pulledTypes: ReadonlyArray<string> = connectors.filter(({ isPulled }) => isPulled).map(({ type }) => type)
 
 const parts = ["path", "query"] as const
 

@@ -41,7 +41,7 @@ export const grantable: ReadonlyArray<string> = [...new Set(canonical.values())]
 const id = /^[a-z]{2,4}_[0-9a-z]{26}$/
 
 /** A route for one object: the id takes the place of `:id`. Other ids of the route stay open. */
-export const narrowedTo = (route: string, object: string): string => route.replace("/:id", `/${object}`)
+export const narrowedTo = (route: string, object: string): string => route.replace("/:id", () => `/${object}`)
 
 /** The canonical name of a granted route, or of a route for one object; null: there is no such route. */
 export const grantOf = (text: string): string | null => {

@@ -14,11 +14,13 @@ const everyAction = providers.flatMap((provider) =>
 )
 
 describe("List of action providers", () => {
-  it("List of providers has each key once, and every destination type except forwarding ones", () => {
+  it("List of providers has each key once, and every destination type except those that steps cannot use", () => {
     const keys = providers.map(({ key }) => key)
     expect(new Set(keys).size).toBe(keys.length)
     expect(new Set(everyAction.map(([name]) => name)).size).toBe(everyAction.length)
-    const types = connectors.map(({ type }) => type).filter((type) => !["HTTP", "CLI", "MOCK_API"].includes(type))
+    const types = connectors
+      .map(({ type }) => type)
+      .filter((type) => !["HTTP", "CLI", "MOCK_API", "PULL"].includes(type))
     expect(keys).toEqual(expect.arrayContaining(types.map((type) => type.toLowerCase())))
     expect(everyAction.filter(([, { key }]) => key === "formatter")).toHaveLength(45)
   })

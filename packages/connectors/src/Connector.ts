@@ -52,6 +52,8 @@ export interface Connector<Own extends Settings = Settings> {
   readonly carriesPath?: (config: Config) => boolean
   /** Whether it sends through a tunnel: requests count the events that do. */
   readonly isTunnel?: true
+  /** Whether consumers fetch its messages: without one, nothing of its destinations is due. */
+  readonly isPulled?: true
   /** The address to which the settings send the destination's credentials, if settings can change it. A changed address needs new credentials. */
   readonly leadsTo?: (settings: SettingsOf<Own>) => string
   /** Additional members of `config` on read, derived from the settings. */
@@ -271,7 +273,18 @@ export interface TunnelSender extends Requesting {
   readonly origin: string
 }
 
-export type Sender = HttpSender | LocalSender | SessionSender | TunnelSender
+/**
+ * Sends nothing: a consumer fetches what was prepared, and says how it ended. While nobody asks, nothing is prepared. Pure.
+ */
+export interface PullSender extends Requesting {
+  readonly kind: "pull"
+  /** The origin of prepared requests, which is nobody's. */
+  readonly origin: string
+  /** How long a consumer has for a message (ms). */
+  readonly leaseMs: number
+}
+
+export type Sender = HttpSender | LocalSender | SessionSender | TunnelSender | PullSender
 
 /** The meaning of an HTTP status: 2xx is success. A retry rule can make other statuses final. */
 export const judgeStatus = ({ status }: Pick<Answer, "status">): Verdict =>

@@ -16,6 +16,7 @@ import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
 import { natsJetStream } from "./NatsJetStream.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
+import { pull } from "./Pull.ts"
 import { rabbitMq } from "./RabbitMq.ts"
 import { redisStream } from "./RedisStream.ts"
 import { masked } from "./SecretSettings.ts"
@@ -27,6 +28,7 @@ import { completed, type Config, type FieldErrors } from "./Settings.ts"
 export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   http,
   cli,
+  pull,
   mockApi,
   spreadsheet,
   mailbox,
@@ -59,6 +61,9 @@ export const knownOrigins: ReadonlySet<string> = new Set([
   ...connectors.flatMap(({ origins = [] }) => origins),
   "https://oauth2.googleapis.com"
 ])
+
+/** The types whose destinations have nothing due until a consumer asks. */
+export const pulledTypes: ReadonlyArray<string> = connectors.filter(({ isPulled }) => isPulled).map(({ type }) => type)
 
 const parts = ["path", "query"] as const
 

@@ -78,14 +78,21 @@ export type Lacking =
   | { readonly what: "grant" }
 
 /**
- * What a key lacks for a call of the route; null: nothing. A call for owners needs the team's own key with all its scopes: a
+ * What a key lacks for a call of the route; null: nothing. `narrowed`: the route with the id of the object that the call is about,
+ * which a grant may name instead. A call for owners needs the team's own key with all its scopes: a
  * narrowed key must not widen itself by new secrets.
  */
-export const lackingOf = (permission: Principals, route: string, key: Rights): Lacking | null => {
+export const lackingOf = (
+  permission: Principals,
+  route: string,
+  key: Rights,
+  narrowed: string = route
+): Lacking | null => {
   const { scope, teamKey, user } = permission
   if (key.isTeamKey ? !teamKey : scope === null) return { what: "session" }
   const needed = scope !== null ? scopesFor(permission) : user === "self" ? [] : whole
   const missing = needed.find((one) => !key.scopes.includes(one))
   if (missing !== undefined) return { what: "scope", scope: missing }
-  return scope === "control:execute" && key.grants !== null && !key.grants.includes(route) ? { what: "grant" } : null
+  const isGranted = key.grants === null || key.grants.includes(route) || key.grants.includes(narrowed)
+  return scope === "control:execute" && !isGranted ? { what: "grant" } : null
 }

@@ -127,6 +127,14 @@ export const metrics = {
     "Frames from clients of tunnels: results that were accepted, results that came too late, and unexpected frames.",
     [["outcome", ["taken", "late", "unexpected"]]]
   ),
+  pullsWaiting: gauge("tidegate_pulls_waiting", "Calls of consumers that wait for messages in this process."),
+  leasedMessages: gauge(
+    "tidegate_pulled_messages_leased",
+    "Messages that consumers have fetched from this process and have not settled."
+  ),
+  pulledMessages: counters("tidegate_pulled_messages_total", "Messages that consumers have fetched, by their end.", [
+    ["outcome", ["acknowledged", "refused", "expired"]]
+  ]),
 
   // What requests become.
   events: counters("tidegate_events_total", "Events, by result.", [

@@ -24,10 +24,27 @@ const redis = tests("packages/foreign-databases/test/RedisStrangers.test.ts")
 const nats = tests("packages/foreign-databases/test/NatsStrangers.test.ts")
 const realNats = tests("packages/foreign-databases/test/NatsJetStream.test.ts")
 const kafka = tests("packages/foreign-databases/test/KafkaStrangers.test.ts")
+
+const pulls = tests("test/contract/Pull.test.ts")
+const fetching = pulls(
+  "A consumer fetches an event as a delivery by HTTP has it, verifies its signature, and acknowledges it"
+)
+const refusing = pulls("A refused event is handed out again by the retry rule, with the same ids")
+const pullLimits = pulls("Numbers and texts beyond their limits are refused")
 const strangers = tests("packages/foreign-databases/test/Strangers.test.ts")
 
 /** Types that have separate rows. */
-const told = new Set(["HTTP", "CLI", "MOCK_API", "SQL_DATABASE", "RABBITMQ", "REDIS_STREAM", "NATS_JETSTREAM", "KAFKA"])
+const told = new Set([
+  "HTTP",
+  "CLI",
+  "MOCK_API",
+  "SQL_DATABASE",
+  "RABBITMQ",
+  "REDIS_STREAM",
+  "NATS_JETSTREAM",
+  "KAFKA",
+  "PULL"
+])
 const calling = connectors.map(({ type }) => type).filter((type) => !told.has(type))
 const authTypes: ReadonlySet<string> = new Set(connectors.flatMap(({ auths }) => auths.map(String)))
 /** The contract's authentication types that have no separate rows. */
@@ -147,10 +164,25 @@ export const destinations: Section = {
       "PUT,POST /destinations/{id}/disable; PUT,POST /destinations/{id}/enable",
       commands("Resource can be created, changed, disabled and deleted under ${prefix}/${kind}")
     ),
-    row("POST /destinations/{id}/oauth/start; GET,POST /oauth/callback", consented)
+    row("POST /destinations/{id}/oauth/start; GET,POST /oauth/callback", consented),
+    row("POST /destinations/{id}/messages/pull", fetching),
+    row("POST /destinations/{id}/messages/ack", fetching),
+    row("POST /destinations/{id}/messages/nack", refusing)
   ],
   fields: {
     ConsentStarted: [],
+    PullInput: [of("*", pullLimits)],
+    AckInput: [of("*", pullLimits)],
+    NackInput: [of("*", refusing)],
+    PulledMessages: [of("*", fetching)],
+    PulledMessage: [
+      of(
+        "receipt event_id request_id source_id connection_id attempt_number ordering_key method path headers body",
+        fetching
+      ),
+      of("body_base64", pulls("A body that is no text is fetched in base64"))
+    ],
+    SettledMessages: [of("*", fetching)],
     ConsentEnded: [
       of("destination_id", consented),
       of(
@@ -211,6 +243,11 @@ export const destinations: Section = {
     row(
       "auth_type DATABASE_PASSWORD",
       sql("Wrong password, unknown user and missing right to insert are reported as rejected credentials")
+    ),
+    row("type PULL", fetching),
+    row(
+      "type PULL: after a kill the messages are handed out again",
+      pulls("After a kill between fetch and acknowledgement nothing is lost, and the ids repeat")
     ),
     row("type RABBITMQ", amqp("Message to a broker %s has the expected result")),
     row("type REDIS_STREAM", redis("Entry for a server %s has the expected result")),

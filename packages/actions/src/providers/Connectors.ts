@@ -22,8 +22,11 @@ import {
 
 /** The destination types, each as a provider with one action: its settings are the inputs, its secrets are the credentials. */
 
-/** Types that forward a request unchanged are not actions: the provider `http` has one for that. */
-const forwards = ({ settings }: Connector): boolean => "http_method" in settings
+/**
+ * Types that forward a request unchanged are not actions: the provider `http` has one for that. A step that sends to a consumer would
+ * wait until the consumer likes to fetch.
+ */
+const isAction = ({ isPulled, settings }: Connector): boolean => !("http_method" in settings) && isPulled !== true
 
 /** Settings that only destinations have: an action has a rate limit of its own. */
 const ofDestinations = new Set(["rate_limit", "rate_limit_period", "max_concurrency", "batch"])
@@ -261,4 +264,4 @@ const providerOf = (row: Connector): Provider => {
   }
 }
 
-export const connectorProviders: ReadonlyArray<Provider> = connectors.filter((row) => !forwards(row)).map(providerOf)
+export const connectorProviders: ReadonlyArray<Provider> = connectors.filter(isAction).map(providerOf)

@@ -38,5 +38,16 @@ export const routeKeyOf = (endpoint: Named): string => {
 /** The routes that a key can be granted, each once. */
 export const grantable: ReadonlyArray<string> = [...new Set(canonical.values())].toSorted()
 
-/** The canonical name of a granted route; null: there is no such route. */
-export const grantOf = (text: string): string | null => canonical.get(text) ?? null
+const id = /^[a-z]{2,4}_[0-9a-z]{26}$/
+
+/** A route for one object: the id takes the place of `:id`. Other ids of the route stay open. */
+export const narrowedTo = (route: string, object: string): string => route.replace("/:id", () => `/${object}`)
+
+/** The canonical name of a granted route, or of a route for one object; null: there is no such route. */
+export const grantOf = (text: string): string | null => {
+  const route = canonical.get(text)
+  if (route !== undefined) return route
+  const object = text.split("/").find((part) => id.test(part))
+  const open = object === undefined ? undefined : canonical.get(text.replace(`/${object}`, "/:id"))
+  return open === undefined ? null : narrowedTo(open, object!)
+}

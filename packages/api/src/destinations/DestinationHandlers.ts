@@ -11,6 +11,7 @@ import { Destinations } from "@tidegate/storage/control/Destinations"
 import { awaitedBy as destinationAwaiting } from "@tidegate/storage/delivery/DestinationTokens"
 import { Api } from "../contract/Api.ts"
 import * as Lists from "../contract/Lists.ts"
+import { messageHandlers } from "./MessageHandlers.ts"
 import type { ConsentQuery } from "./DestinationsApi.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import {
@@ -41,6 +42,7 @@ export const layer = HttpApiBuilder.group(
     const own = yield* SenderDomains
     const consentKey = yield* ConsentKey
     const { consents } = yield* ProviderAccounts
+    const messages = yield* messageHandlers
     const handled = yield* handle(handlers, destination, Lists.destinations, destinations, client, {
       allowed: (written, id) =>
         Effect.flatMap(CurrentTeam, ({ caller, id: team_id }) =>
@@ -110,6 +112,9 @@ export const layer = HttpApiBuilder.group(
           return yield* askOwner(client(id).StartConsent({ team_id }))
         })
       )
+      .handleRaw("pullMessages", messages.pull)
+      .handleRaw("ackMessages", messages.ack)
+      .handleRaw("nackMessages", messages.nack)
       .handle("showConsent", ({ query, request }) => back(query, request, false))
       .handle("endConsent", ({ query, request }) => back(query, request, true))
   })

@@ -10,6 +10,7 @@ import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
 import * as Lists from "../contract/Lists.ts"
 import * as Parameters from "../contract/Parameters.ts"
+import { messageEndpoints } from "./MessagesApi.ts"
 
 const authorized = Schema.Literal(true)
 const renewable = Schema.Boolean.annotate({
@@ -60,7 +61,8 @@ export class DestinationsApi extends groupOf(destination, { list: Lists.destinat
       answer: consentStarted,
       errors: ["NOT_FOUND"]
     })
-  )
+  ),
+  ...messageEndpoints
 ]).add(
   HttpApiEndpoint.get("showConsent", "/oauth/callback", {
     query: consentQuery,

@@ -1,5 +1,5 @@
 import { Effect, Layer, Redacted } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { HttpRouter, HttpServerRequest } from "effect/http"
 import { RateLimiter } from "@tidegate/coordination/limits/RateLimiter"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { lackingOf, type Lacking, type Principals, type Role } from "@tidegate/model/Permission"
@@ -11,7 +11,7 @@ import { teamExists } from "@tidegate/storage/teams/People"
 import { Credentials, spend } from "../Credentials.ts"
 import { CallNotes } from "../CallTelemetry.ts"
 import { Authorization, CurrentTeam, permissionOf } from "../contract/Authorization.ts"
-import { routeKeyOf } from "../contract/RouteKeys.ts"
+import { narrowedTo, routeKeyOf } from "../contract/RouteKeys.ts"
 import { onceByKey } from "../Idempotency.ts"
 import { KeyAudit } from "../KeyAudit.ts"
 import { KeyLimits } from "../KeyLimits.ts"
@@ -27,6 +27,8 @@ const maxKeys = 100_000
 export interface Asked {
   readonly route: string
   readonly permission: Principals
+  /** The object that the call is about; absent: none, or no grant can name it. */
+  readonly object?: string | undefined
 }
 
 /** The teams that a call names: all of them have to be the team that it acts on. */
@@ -110,7 +112,7 @@ export const authorizing = Effect.gen(function* () {
     else if (usual !== null) yield* spend("key", yield* limiter.take(usual, team))
   })
 
-  return Effect.fnUntraced(function* ({ credential, isCall, named, permission, route }: Knock) {
+  return Effect.fnUntraced(function* ({ credential, isCall, named, object, permission, route }: Knock) {
     const asked = { route, permission }
     const note = (key: KeyInUse, decision: KeyDecision, reason: KeyReason | null) => {
       const isUse = decision === "allowed" || reason === "legacy_shadow_denied"
@@ -136,7 +138,7 @@ export const authorizing = Effect.gen(function* () {
     } else {
       const { key } = caller
       yield* Effect.tapError(counted, () => note(key, "rate_limited", "rate_limited"))
-      const lacking = lackingOf(permission, route, key)
+      const lacking = lackingOf(permission, route, key, object === undefined ? route : narrowedTo(route, object))
       const isWatched = lacking !== null && lacking.what !== "session" && !key.isEnforced
       if (lacking !== null && !isWatched) {
         yield* note(key, "denied", reasonOf[lacking.what])
@@ -171,6 +173,7 @@ export const layer: Layer.Layer<
             named,
             permission,
             route,
+            object: (yield* HttpRouter.params)["id"],
             isCall: true
           })
           return yield* once(Effect.andThen(judgeNoBody, Effect.provideService(effect, CurrentTeam, who)), who)

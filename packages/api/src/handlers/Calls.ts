@@ -17,7 +17,7 @@ import { CurrentTeam } from "../contract/Authorization.ts"
 /** Longer than a fail-over of a shard to another runner takes, shorter than callers wait. */
 const deadline = Duration.seconds(15)
 
-const late = (message: string, duration = deadline) => ({
+const late = (message: string, duration: Duration.Input = deadline) => ({
   duration,
   orElse: () => Effect.fail(fail("QUEUE_UNAVAILABLE", message))
 })
@@ -80,6 +80,12 @@ export const carriedThrough = <A, R>(change: Effect.Effect<A, GatewayError, R>):
 export const askOwner = <A, R>(
   effect: Effect.Effect<A, GatewayError | NoOwner, R>,
   within = deadline
+): Effect.Effect<A, GatewayError, R> => unhindered(askWhileWaited(effect, within))
+
+/** The same for a message that is of no use without its caller: it ends when its caller hangs up. */
+export const askWhileWaited = <A, R>(
+  effect: Effect.Effect<A, GatewayError | NoOwner, R>,
+  within: Duration.Input = deadline
 ): Effect.Effect<A, GatewayError, R> =>
   effect.pipe(
     Effect.mapError((error) =>
@@ -87,14 +93,13 @@ export const askOwner = <A, R>(
         ? error
         : fail("QUEUE_UNAVAILABLE", "the resource's owner cannot be reached; repeat the request")
     ),
-    // An actor that loses its shard is interrupted, and so is its answer. Nothing else interrupts this fiber.
+    // An actor that loses its shard is interrupted, and so is its answer. A caller that hangs up ends this fiber without it.
     Effect.catchCauseIf(Cause.hasInterruptsOnly, () => Effect.fail(new OwnerChanged())),
     Effect.retry({ while: ({ _tag }) => _tag === "OwnerChanged", ...askingAgain }),
     Effect.catchTag("OwnerChanged", () =>
       Effect.fail(fail("QUEUE_UNAVAILABLE", "the resource has just changed its owner; repeat the request"))
     ),
-    Effect.timeoutOrElse(late("the resource's owner did not answer in time; repeat the request", within)),
-    unhindered
+    Effect.timeoutOrElse(late("the resource's owner did not answer in time; repeat the request", within))
   )
 
 /** The services that reads need. */

@@ -31,7 +31,7 @@ const Grants = Schema.Array(Schema.String.check(Characters.upTo(200)))
   .check(Schema.isMaxLength(maxGrants), Schema.isUnique())
   .annotate({
     description:
-      "The routes that the key may execute, such as POST:/v1/events/:id/retry. Requires control:execute. Without grants it can execute nothing"
+      "The routes that the key may execute, such as POST:/v1/events/:id/retry. With an id in the place of :id, a route is granted for that object alone. Requires control:execute. Without grants it can execute nothing"
   })
 
 const PerMinute = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxPerMinute })).annotate({

@@ -1,7 +1,7 @@
-import { isUtf8 } from "node:buffer"
 import type { TunnelJob, TunnelResult } from "@tidegate/entities/Destination/tunnel/TunnelProtocol"
 import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 import { type JsonLimits, parseJson } from "@tidegate/json/JsonText"
+import { bodyMember } from "./BodyMember.ts"
 
 /*
  * The messages over a tunnel, as frames of JSON text. A client is a stranger: its messages are limited before they are parsed,
@@ -10,8 +10,6 @@ import { type JsonLimits, parseJson } from "@tidegate/json/JsonText"
 
 /** The largest frame of a client, in bytes: the kept part of a body, in base64 or with JSON escapes. */
 export const largestResult = 512 * 1024
-/** A larger body is sent in base64, text or not: JSON escapes would block the event loop. */
-const largestText = 256 * 1024
 const maxHeaders = 100
 const maxHeaderBytes = 16 * 1024
 const longestError = 200
@@ -32,16 +30,10 @@ export const helloFrame = (cliId: string, destination: string, heartbeatSeconds:
 export const pongFrame = Buffer.from('{"type":"pong"}')
 
 /** One delivery. The request is a JSON object already; its body is added as a member. */
-export const deliveryFrame = ({ body, job_id, request, timeout_ms }: TunnelJob): Buffer => {
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  const member =
-    bytes.length <= largestText && isUtf8(bytes)
-      ? `"body":${JSON.stringify(bytes.toString("utf8"))}`
-      : `"body_base64":"${bytes.toString("base64")}"`
-  return Buffer.from(
-    `{"type":"delivery","job_id":${JSON.stringify(job_id)},"timeout_ms":${timeout_ms},"request":${request.slice(0, -1)},${member}}}`
+export const deliveryFrame = ({ body, job_id, request, timeout_ms }: TunnelJob): Buffer =>
+  Buffer.from(
+    `{"type":"delivery","job_id":${JSON.stringify(job_id)},"timeout_ms":${timeout_ms},"request":${request.slice(0, -1)},${bodyMember(body)}}}`
   )
-}
 
 export type Said =
   | { readonly kind: "result"; readonly result: TunnelResult }

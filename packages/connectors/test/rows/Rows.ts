@@ -11,6 +11,7 @@ import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
 import { natsJetStream } from "./NatsJetStream.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
+import { pull } from "./Pull.ts"
 import { rabbitMq } from "./RabbitMq.ts"
 import { redisStream } from "./RedisStream.ts"
 import { sqlDatabase } from "./SqlDatabase.ts"
@@ -20,6 +21,7 @@ import type { ConformanceRow } from "./Row.ts"
 export const rows: ReadonlyArray<ConformanceRow> = [
   http,
   cli,
+  pull,
   mockApi,
   spreadsheet,
   mailbox,

@@ -83,6 +83,8 @@ export const layer = DestinationEntity.toLayer(
       Attach: ({ payload }) => begun(Effect.sync(() => deliveries.tunnel.attach(payload.local_url))),
       Listen: ({ payload }) => begun(deliveries.tunnel.listen(payload)),
       Answer: ({ payload }) => begun(Effect.sync(() => deliveries.tunnel.answered(payload.cli_id, payload.results))),
+      Pull: ({ payload }) => begun(deliveries.polls.pull(payload)),
+      Settle: ({ payload }) => begun(deliveries.polls.settle(payload)),
       Leave: ({ payload }) => begun(Effect.sync(() => deliveries.tunnel.leave(payload.cli_id)))
     })
   }),

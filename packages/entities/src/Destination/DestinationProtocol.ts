@@ -7,6 +7,7 @@ import { destination } from "@tidegate/resources/Destination"
 import { protocolOf } from "../Protocol.ts"
 import { batchOf } from "../dispatch/Batch.ts"
 import type { DeliveryItem } from "./queue/DeliveryItem.ts"
+import { pullMessages } from "./pull/PullProtocol.ts"
 import { stepMessages } from "./steps/StepProtocol.ts"
 import { tunnelMessages } from "./tunnel/TunnelProtocol.ts"
 
@@ -56,5 +57,6 @@ export const DestinationEntity = protocolOf(destination, [
   Rpc.make("Reload"),
   Rpc.make("Reread"),
   ...stepMessages,
-  ...tunnelMessages
+  ...tunnelMessages,
+  ...pullMessages
 ])

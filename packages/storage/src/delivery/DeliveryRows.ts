@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import type { SqlError, Statement } from "effect/sql"
+import { pulledTypes } from "@tidegate/connectors/Connectors"
 import { idBound, prefixes } from "@tidegate/model/Ids"
 import type { StoredHead } from "@tidegate/model/Message"
 import { placesOf } from "../bulk/BulkShards.ts"
@@ -195,7 +196,7 @@ const channelsOfLook = 128
 
 /** The due work of some shards. */
 export interface DueWork {
-  /** Destinations with due rows of connections that are not paused. */
+  /** Destinations with due rows of connections that are not paused, unless they wait for a consumer to fetch them. */
   readonly destinations: ReadonlyArray<string>
   readonly connections: ReadonlyArray<string>
   /** Bulk operations that are not finished. */
@@ -250,7 +251,9 @@ export const dueWork = Effect.fnUntraced(function* (
       select destination_id, connection_id from lined where shard = any(${Columns.int2(shards)})
     ) waiting
     where not coalesce((
-        select c.paused_at is not null and c.disabled_at is null and c.deleted_at is null
+        select c.disabled_at is null and c.deleted_at is null and (c.paused_at is not null or exists (
+          select 1 from destinations d where d.id = waiting.destination_id and d.type = any(${Columns.text(pulledTypes)})
+            and d.disabled_at is null and d.deleted_at is null))
         from connections c where c.id = waiting.connection_id
       ), false)
     group by waiting.destination_id

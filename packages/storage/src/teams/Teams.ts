@@ -1,5 +1,6 @@
 import { Clock, Effect, Redacted } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { pulledTypes } from "@tidegate/connectors/Connectors"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { addressOf, maskKey, newSigningSecret } from "./ProjectSecrets.ts"
 import { hashToken, Secrets } from "../secrets/Secrets.ts"
@@ -65,6 +66,16 @@ export const teamOfSource = Effect.fnUntraced(function* (
 ): Effect.fn.Return<string | null, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ team_id: string }>`select team_id from sources where id = ${id} and deleted_at is null`
+  return row?.team_id ?? null
+})
+
+/** The team of a destination whose events consumers fetch; null: there is no such destination. */
+export const teamOfPulled = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<string | null, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ team_id: string }>`
+    select team_id from destinations where id = ${id} and type = any(${[...pulledTypes]}) and deleted_at is null`
   return row?.team_id ?? null
 })
 

@@ -65,7 +65,11 @@ export class ConnectionQueue {
     const item = this.#ready[this.#head]!
     this.#head++
     if (item.orderingKey !== null) this.keys.begin(item.orderingKey)
-    if (this.#head > 64 && this.#head * 2 > this.#ready.length) {
+    if (this.#head === this.#ready.length) {
+      // What has left is not kept in memory.
+      this.#ready.length = 0
+      this.#head = 0
+    } else if (this.#head > 64 && this.#head * 2 > this.#ready.length) {
       this.#ready = this.#ready.slice(this.#head)
       this.#head = 0
     }

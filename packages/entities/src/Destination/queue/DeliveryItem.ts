@@ -35,6 +35,8 @@ export interface DeliveryItem {
   /** Its position among the events of that key; null: it has none, or it is not known here. */
   readonly place: number | null
   readonly payload: DeliveryPayload
+  /** Its body has left memory, because a consumer has it: another attempt reads it from SQL. */
+  readonly isBodiless?: true
 }
 
 /** How early an event may wait in memory for its due time (ms). The poller finds later ones. */
@@ -44,6 +46,12 @@ export const horizonMs = 30_000
 export const weightOf = (item: DeliveryItem): number => item.payload.body.length + 2048
 
 const noBody = new Uint8Array(0)
+
+export const withoutBody = (item: DeliveryItem): DeliveryItem => ({
+  ...item,
+  payload: { ...item.payload, body: noBody },
+  isBodiless: true
+})
 
 /** The request of one or more events: its content, and what the gateway knows about it. */
 export const payloadOf = (

@@ -1,6 +1,6 @@
 import { type Call, Calls } from "../../limits/Calls.ts"
 import type { Ending } from "../../limits/ConcurrencyLimit.ts"
-import type { DeliveryItem } from "./DeliveryItem.ts"
+import { type DeliveryItem, withoutBody } from "./DeliveryItem.ts"
 import { DeliveryWindow } from "./DeliveryWindow.ts"
 import { Intake } from "./Intake.ts"
 import { Prefetcher } from "./Prefetcher.ts"
@@ -91,11 +91,22 @@ export class DeliveryQueue {
   configure(configuration: QueueConfiguration): void {
     this.#settings.apply(configuration)
     this.#limits.configure(configuration)
+    this.#review()
+    this.wake()
+  }
+
+  /** Consumers have come, or all of them are gone. */
+  consumersChanged(): void {
+    this.#review()
+    this.tick()
+  }
+
+  /** Events that may no longer wait leave memory, and those that may again are read. */
+  #review(): void {
     for (const queue of this.#window.queues.values()) {
       if (this.#settings.isOpenFor(queue.connectionId)) queue.behind = true
       else this.#window.evict(queue)
     }
-    this.wake()
   }
 
   /** Takes events that were just committed. Those that do not fit stay in SQL. */
@@ -169,6 +180,15 @@ export class DeliveryQueue {
   /** How many events a prefetch may add. */
   get room(): number {
     return this.#window.room
+  }
+
+  /** A consumer has it. Returns the event as it goes on: it takes no permit and little memory until it is settled. */
+  handedOut(item: DeliveryItem): DeliveryItem {
+    const light = withoutBody(item)
+    this.#window.lighten(item, light)
+    this.#limits.handedOut(item.eventId)
+    this.tick()
+    return light
   }
 
   /** The exchange with the target has ended. */

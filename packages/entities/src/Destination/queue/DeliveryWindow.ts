@@ -106,6 +106,12 @@ export class DeliveryWindow {
     this.#bytes.release(weightOf(item))
   }
 
+  /** An event that is under way goes on without its body. */
+  lighten(item: DeliveryItem, light: DeliveryItem): void {
+    this.#bytes.release(weightOf(item) - weightOf(light))
+    if (item.orderingKey !== null) this.queueOf(item.connectionId).keys.replace(item.orderingKey, light)
+  }
+
   /** An event is not under way any more: the next one of its ordering key may go. */
   over(item: DeliveryItem, how: KeyEnding, now: number): void {
     if (item.orderingKey !== null) this.#dropWaiting(this.queueOf(item.connectionId).end(item, how, now))

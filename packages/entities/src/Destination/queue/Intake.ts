@@ -50,7 +50,10 @@ export class Intake {
     if (this.#window.has(item)) return true
     if (!this.#settings.connections.has(item.connectionId)) this.#host.unknown(item.connectionId)
     if (this.#isStopped || !this.#settings.isOpenFor(queue.connectionId)) return false
-    return item.dueAt > now + horizonMs || this.#window.add(queue, item, now - this.#settings.patience)
+    return (
+      item.dueAt > now + horizonMs ||
+      (item.isBodiless !== true && this.#window.add(queue, item, now - this.#settings.patience))
+    )
   }
 
   /** Adds an event that was read from SQL; returns whether it fits. */

@@ -145,6 +145,12 @@ export class OrderingKeys {
     if (events !== undefined) events.isUnderWay = true
   }
 
+  /** The first event of its key goes on as this one. */
+  replace(key: string, item: DeliveryItem): void {
+    const events = this.#keys.get(key)
+    if (events?.first?.eventId === item.eventId) events.first = item
+  }
+
   /**
    * The first event of its key is not under way any more. Returns the new first event, or the events that leave memory with it.
    */

@@ -26,6 +26,13 @@ export interface TargetAvailability {
   readonly patience: number
 }
 
+/** Consumers that fetch what is delivered. While there is none, all events stay in SQL, as for a paused connection. */
+export interface Consumers {
+  readonly areThere: boolean
+  /** How many events they would take now. */
+  readonly demand: number
+}
+
 /** The result of recording an attempt. */
 export type AttemptResult =
   | { readonly kind: "finished" }

@@ -1,7 +1,7 @@
 import type { Pacer } from "@tidegate/coordination/limits/Pacer"
 import type { StepPermits } from "../../limits/RatePermits.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
-import type { ConnectionQueueRules, ConnectionQueueState, TargetAvailability } from "./QueueHost.ts"
+import type { ConnectionQueueRules, ConnectionQueueState, Consumers, TargetAvailability } from "./QueueHost.ts"
 
 /** The settings of a destination and its connections, as a queue needs them. */
 export interface QueueConfiguration {
@@ -15,6 +15,8 @@ export interface QueueConfiguration {
   readonly maxConcurrency: number | null
   /** For a target that may be unavailable. */
   readonly targetAvailability?: TargetAvailability | null
+  /** For a destination whose events are fetched. */
+  readonly consumers?: Consumers | null
 }
 
 /** Which events may wait and start, by the settings of the destination and of their connections. */
@@ -23,12 +25,14 @@ export class QueueSettings {
   #state: ConnectionQueueState = "open"
   #cancelBefore = 0
   #targetAvailability: TargetAvailability | null = null
+  #consumers: Consumers | null = null
 
-  apply({ cancelBefore, connections, state, targetAvailability }: QueueConfiguration): void {
+  apply({ cancelBefore, connections, consumers, state, targetAvailability }: QueueConfiguration): void {
     this.#state = state
     this.#cancelBefore = cancelBefore
     this.connections = connections
     this.#targetAvailability = targetAvailability ?? null
+    this.#consumers = consumers ?? null
   }
 
   /** Whether the destination sends anything now. */
@@ -38,7 +42,8 @@ export class QueueSettings {
 
   stateOf(connectionId: string): ConnectionQueueState {
     if (this.#state !== "open") return this.#state
-    return this.connections.get(connectionId)?.state ?? "paused"
+    const state = this.connections.get(connectionId)?.state ?? "paused"
+    return state === "open" && this.#consumers?.areThere === false ? "paused" : state
   }
 
   isOpenFor(connectionId: string): boolean {

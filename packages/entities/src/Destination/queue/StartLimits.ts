@@ -3,7 +3,7 @@ import type { KeyPermits } from "@tidegate/runtime/FairSemaphore"
 import type { Call, Calls } from "../../limits/Calls.ts"
 import { ConcurrencyLimit, type Departure, type Ending } from "../../limits/ConcurrencyLimit.ts"
 import type { StepPermits } from "../../limits/RatePermits.ts"
-import type { QueueHost } from "./QueueHost.ts"
+import type { Consumers, QueueHost } from "./QueueHost.ts"
 
 /** Attempts of one destination that have ended but are not recorded yet. */
 const maxUnrecorded = 1_000
@@ -14,6 +14,7 @@ interface Limits {
   readonly pacer: Pacer | null
   readonly stepPermits?: StepPermits | null
   readonly maxConcurrency: number | null
+  readonly consumers?: Consumers | null
 }
 
 /**
@@ -25,6 +26,9 @@ export class StartLimits {
   readonly #permits: KeyPermits
   /** The deliveries under way, by event. */
   readonly #departures = new Map<string, Departure>()
+  /** Events that consumers have fetched and not settled. They are under way without a permit. */
+  readonly #handedOut = new Set<string>()
+  #consumers: Consumers | null = null
   #pacer: Pacer | null = null
   #stepPermits: StepPermits | null = null
   #onWire = 0
@@ -40,7 +44,8 @@ export class StartLimits {
     this.#permits = host.permits.key(retry)
   }
 
-  configure({ maxConcurrency, pacer, stepPermits = null }: Limits): void {
+  configure({ consumers = null, maxConcurrency, pacer, stepPermits = null }: Limits): void {
+    this.#consumers = consumers
     this.#pacer = pacer
     this.#stepPermits = stepPermits
     if (maxConcurrency === this.#maxConcurrency) return
@@ -63,7 +68,7 @@ export class StartLimits {
 
   /** Deliveries that are under way or not yet recorded. */
   get underWay(): number {
-    return this.#onWire + this.#unrecorded
+    return this.#onWire + this.#handedOut.size + this.#unrecorded
   }
 
   /** A pause that is over ends. */
@@ -80,7 +85,8 @@ export class StartLimits {
     const pacedUntil = this.#pacer?.nextAt(now) ?? now
     if (pacedUntil > now) return pacedUntil
     const isFull = this.#onWire >= this.#concurrency.value || this.#unrecorded >= maxUnrecorded
-    return isFull ? Number.POSITIVE_INFINITY : now
+    const isUnwanted = this.#consumers !== null && this.#onWire >= this.#consumers.demand
+    return isFull || isUnwanted ? Number.POSITIVE_INFINITY : now
   }
 
   /** Whether calls wait until rate permits are stored. Events do not wait for that: each start is stored on its own. */
@@ -113,8 +119,15 @@ export class StartLimits {
     this.#departures.set(eventId, this.#concurrency.begun(startedAt, this.#onWire))
   }
 
+  /** A consumer has it and takes its time: its permit is free. */
+  handedOut(eventId: string): void {
+    this.arrived(eventId, "unsent")
+    this.#handedOut.add(eventId)
+  }
+
   /** A delivery is no longer under way: its permit is free. */
   arrived(eventId: string, how: Ending): void {
+    if (this.#handedOut.delete(eventId)) return
     this.#onWire--
     const departure = this.#departures.get(eventId)
     this.#departures.delete(eventId)

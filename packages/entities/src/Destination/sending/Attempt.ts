@@ -18,7 +18,8 @@ import { isRefusedForNow } from "../../holds/TargetHold.ts"
 
 /** An attempt under way, with the data of its record: `url` and `method` once the request is prepared. */
 export interface Attempt {
-  readonly item: DeliveryItem
+  /** Without its body once a consumer has fetched it. */
+  item: DeliveryItem
   /** Undefined when the connection is not known: then the attempt fails. */
   readonly connection: ConnectionQueueSettings | undefined
   readonly startedAt: number

@@ -12,7 +12,9 @@ export interface Ends {
   readonly finished: (attempt: Attempt, outcome: Outcome, verdict: Verdict, how: Ending) => void
   /** Nothing was sent, and the event belongs to another owner now. */
   readonly abandoned: (attempt: Attempt) => void
-  /** The tunnel client that had it is gone. */
+  /** A consumer has it: the attempt goes on as a lease, which ends with one of the other calls. */
+  readonly handedOut: (attempt: Attempt) => void
+  /** The tunnel client that had it is gone, or the consumer that has asked for it. */
   readonly returned: (attempt: Attempt) => void
   /** It failed unexpectedly, and reporting that failed too. */
   readonly lost: (attempt: Attempt) => void

@@ -27,6 +27,7 @@ import { makeSending } from "./Sending.ts"
 import { StartedDeliveries } from "./StartedDeliveries.ts"
 import { makeStepCalls } from "../steps/StepCalls.ts"
 import type { StepSend, StepSent } from "../steps/StepProtocol.ts"
+import { DestinationPolls } from "../pull/DestinationPolls.ts"
 import { DestinationTunnel } from "../tunnel/DestinationTunnel.ts"
 
 /** An actor that has to stop waits this long for its deliveries under way, so that the next owner need not repeat them. */
@@ -36,6 +37,8 @@ const drainPatience = "10 seconds"
  * that. So all calls end before the actor stops, which only messages keep in memory.
  */
 const nearbyMs = 30_000
+/** A consumer that asks finds events whose notification was lost, and retries that come due. SQL is read this often for it (ms). */
+const lookEveryMs = 2_000
 
 /**
  * The delivering half of a destination's actor: its queue, connected to the clock, the network and SQL. `work` keeps the actor
@@ -47,7 +50,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const sharding = yield* Sharding.Sharding
   const clock = yield* Clock.Clock
   const lease = yield* Lease
-  const { connectorOf, watch } = yield* DeliveryRuntime
+  const { connectorOf, leases, watch } = yield* DeliveryRuntime
   const scope = yield* Effect.scope
   const shard = shardOf(sharding, id)
   const load = loadDestination(id, shard, connectorOf)
@@ -70,6 +73,22 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     worker.start()
   }
   const tunnel = new DestinationTunnel({ now, after, changed: tunnelChanged, mayDeliver: holdsLease })
+  /** When SQL was last read for a consumer (Unix ms). */
+  let lookedAt = Number.NEGATIVE_INFINITY
+  const polls = new DestinationPolls({
+    now,
+    after,
+    asked: () => {
+      const isTime = now() - lookedAt >= lookEveryMs
+      if (isTime) lookedAt = now()
+      if (isTime) queue.wake()
+      else queue.tick()
+      worker.start()
+    },
+    changed: () => queue.consumersChanged(),
+    mayDeliver: holdsLease,
+    leases: leases.share()
+  })
 
   const { host, known } = yield* makeQueueHosting({
     id,
@@ -98,22 +117,24 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const about = { destination_id: id }
   const store = (until: number) => storeHold(id, until)
   const holding = makeHolding({ what: "a destination", about, now, gate: queue, store, run })
-  const noLonger = (item: DeliveryItem): void => {
+  const noLonger = (item: DeliveryItem, isRecorded: boolean): void => {
     started.delete(item.eventId)
     inHand.over(item)
+    polls.over(item.eventId, item.attempts, isRecorded)
   }
   const { heard, isHeld } = holding
   const shared = { id, opening, now, holdsLease, isHeld, heard, run }
-  const recording = yield* makeRecording({ id, now, queue, noLonger })
+  const recording = yield* makeRecording({ id, now, queue, noLonger, handedOut: inHand.over })
   const sending = yield* makeSending({ ...shared, ends: recording })
   const tracing = yield* Tracing
+  const ways = () => ({ tunnel: tunnel.current, polls: polls.current })
   const deliver = (item: DeliveryItem, startedAt: number): void => {
     started.started(item.eventId, startedAt)
     const { headers, requestId } = item.payload
     const trace = tracing.attempt(headers, requestId, item.rootEventId ?? item.eventId)
     const attempt = beginAttempt(item, state?.connections.get(item.connectionId), startedAt, trace)
     if (inHand.isSetAside(item)) sending.refuse(attempt, setAside.code, setAside.message, true)
-    else sending.send(attempt, state, tunnel.current)
+    else sending.send(attempt, state, ways())
   }
 
   const calls = makeStepCalls({
@@ -124,7 +145,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     isAway: () => tunnel.isAway,
     send: (attempt) => {
       started.stepStarted(attempt.startedAt)
-      calling.send(attempt, state, tunnel.current)
+      calling.send(attempt, state, ways())
     },
     queued: worker.start
   })
@@ -137,6 +158,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     pacing,
     opening,
     tunnel,
+    polls,
     queue,
     use: (next) => {
       state = next
@@ -165,6 +187,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       inHand.stop()
       queue.stop(() => resume(Effect.void))
       tunnel.stop()
+      polls.stop()
     }).pipe(
       Effect.timeout(drainPatience),
       Effect.ignore,
@@ -177,6 +200,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     ...reloading,
     shard,
     tunnel,
+    polls,
     offer,
     work: worker.work,
     send: (message: StepSend): Effect.Effect<StepSent> =>

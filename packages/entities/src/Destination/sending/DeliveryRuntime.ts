@@ -8,6 +8,9 @@ import type { DeliveryQueue } from "../queue/DeliveryQueue.ts"
 
 type Watched = Pick<DeliveryQueue, "onWire" | "limit">
 
+/** Messages that consumers of all destinations may have. Each takes some 2 KiB. */
+const maxLeases = 10_000
+
 /** What the destinations of one process share. */
 export class DeliveryRuntime extends Context.Service<
   DeliveryRuntime,
@@ -16,6 +19,8 @@ export class DeliveryRuntime extends Context.Service<
     readonly permits: FairSemaphore
     /** Memory that the destinations' events may take. */
     readonly windowBytes: SharedBytes
+    /** Messages that consumers have fetched and not settled, one each. */
+    readonly leases: SharedBytes
     readonly connectorOf: (type: string) => Connector | undefined
     /** Shows the concurrency limit of a destination in the metrics while its actor lives. */
     readonly watch: (id: string, queue: Watched) => Effect.Effect<void, never, Scope.Scope>
@@ -35,10 +40,13 @@ export class DeliveryRuntime extends Context.Service<
       const permits = new FairSemaphore({ permits: deliveries })
       const queues = new Map<string, Watched>()
       metrics.deliveriesUnderWay.readBy(() => permits.taken)
+      const leases = new SharedBytes(maxLeases)
+      metrics.leasedMessages.readBy(() => maxLeases - leases.free)
       metrics.concurrencyLimit.readBy(() => limitsOf(queues))
       return DeliveryRuntime.of({
         permits,
         windowBytes: new SharedBytes(windowBytes),
+        leases,
         connectorOf,
         watch: (id, queue) =>
           Effect.acquireRelease(

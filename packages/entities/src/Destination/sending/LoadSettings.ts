@@ -4,6 +4,8 @@ import { passed } from "@tidegate/runtime/TestSignal"
 import type { makeHolding } from "../../holds/Holding.ts"
 import type { DestinationState } from "../DestinationState.ts"
 import type { DeliveryQueue } from "../queue/DeliveryQueue.ts"
+import type { DestinationPolls } from "../pull/DestinationPolls.ts"
+import { maxLeased } from "../pull/Polls.ts"
 import type { DestinationTunnel } from "../tunnel/DestinationTunnel.ts"
 import { maxThroughTunnel } from "../tunnel/Tunnel.ts"
 import type { Opening } from "./Opened.ts"
@@ -17,6 +19,7 @@ interface Parts<R> {
   readonly pacing: ReturnType<typeof makePacing>
   readonly opening: Opening
   readonly tunnel: DestinationTunnel
+  readonly polls: DestinationPolls
   readonly queue: DeliveryQueue
   /** The state from here on. */
   readonly use: (next: DestinationState | null) => void
@@ -25,7 +28,18 @@ interface Parts<R> {
 }
 
 /** Loads the settings of a destination, and applies them to all parts of its actor. Waits for the database without limit. */
-export const loadSettings = <R>({ holding, load, opening, pacing, queue, started, tunnel, use, used }: Parts<R>) =>
+export const loadSettings = <R>({
+  holding,
+  load,
+  opening,
+  pacing,
+  polls,
+  queue,
+  started,
+  tunnel,
+  use,
+  used
+}: Parts<R>) =>
   Effect.gen(function* () {
     started.collect(!pacing.isPaced())
     const read = holding.reading()
@@ -36,15 +50,18 @@ export const loadSettings = <R>({ holding, load, opening, pacing, queue, started
     apply()
     use(next)
     const isTunnel = next?.sender?.kind === "tunnel"
+    const isPulled = next?.sender?.kind === "pull"
     tunnel.configure(isTunnel)
+    polls.configure(isPulled)
     queue.configure({
       state: next?.state ?? "cancelled",
       cancelBefore: next?.cancelBefore ?? 0,
       connections: next?.connections ?? new Map<string, never>(),
       pacer,
       stepPermits,
-      maxConcurrency: isTunnel ? maxThroughTunnel : (next?.maxConcurrency ?? null),
-      targetAvailability: isTunnel ? tunnel.current : null
+      maxConcurrency: isTunnel ? maxThroughTunnel : isPulled ? maxLeased : (next?.maxConcurrency ?? null),
+      targetAvailability: isTunnel ? tunnel.current : null,
+      consumers: isPulled ? polls.current : null
     })
     read(next?.heldUntil ?? 0)
     used()

@@ -10,13 +10,18 @@ import { Loops } from "../../Loops.ts"
 interface Recording {
   readonly id: string
   readonly now: () => number
-  readonly queue: Pick<DeliveryQueue, "ended" | "recorded" | "abandoned" | "returned" | "lost">
-  /** Nothing more happens for an attempt: it is recorded, or belongs to another owner, or is not to be made. */
-  readonly noLonger: (item: DeliveryItem) => void
+  readonly queue: Pick<DeliveryQueue, "ended" | "handedOut" | "recorded" | "abandoned" | "returned" | "lost">
+  /**
+   * Nothing more happens for an attempt: it is recorded, or belongs to another owner, or is not to be made. `isRecorded`: it is
+   * recorded as it has ended here.
+   */
+  readonly noLonger: (item: DeliveryItem, isRecorded: boolean) => void
+  /** A consumer has it: the process has no more work with it until it is settled. */
+  readonly handedOut: (item: DeliveryItem) => void
 }
 
 /** Records how attempts to deliver events have ended, and reports the result to the queue. */
-export const makeRecording = Effect.fnUntraced(function* ({ id, noLonger, now, queue }: Recording) {
+export const makeRecording = Effect.fnUntraced(function* ({ handedOut, id, noLonger, now, queue }: Recording) {
   const journal = yield* Journal
   const tracing = yield* Tracing
   const loops = yield* Loops
@@ -29,7 +34,7 @@ export const makeRecording = Effect.fnUntraced(function* ({ id, noLonger, now, q
       const isSilent = !made.successful && loops.isSystem(item.payload.headers, item.teamId)
       const record = isSilent ? { ...made, silent: true } : made
       journal.record(record, (recorded) => {
-        noLonger(item)
+        noLonger(item, recorded !== "superseded")
         if (recorded === "superseded") queue.recorded(item, { kind: "superseded" })
         else if (recorded === "PENDING" && record.retryAt !== null) {
           queue.recorded(item, { kind: "retry", item: retryOf(item, record, record.retryAt) })
@@ -39,16 +44,20 @@ export const makeRecording = Effect.fnUntraced(function* ({ id, noLonger, now, q
       // The journal calls back later.
       queue.ended(item, how)
     },
+    handedOut: (attempt) => {
+      handedOut(attempt.item)
+      attempt.item = queue.handedOut(attempt.item)
+    },
     abandoned: ({ item }) => {
-      noLonger(item)
+      noLonger(item, false)
       queue.abandoned(item)
     },
     returned: ({ item }) => {
-      noLonger(item)
+      noLonger(item, false)
       queue.returned(item)
     },
     lost: ({ item }) => {
-      noLonger(item)
+      noLonger(item, false)
       queue.lost(item)
     }
   } satisfies Ends

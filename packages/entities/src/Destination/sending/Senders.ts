@@ -4,6 +4,7 @@ import type {
   HttpSender,
   LocalSender,
   OutboundRequest,
+  PullSender,
   TunnelSender
 } from "@tidegate/connectors/Connector"
 import { Egress } from "@tidegate/egress/Egress"
@@ -11,12 +12,15 @@ import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 import { loopHeader } from "@tidegate/model/HeaderRules"
 import { Echoes } from "@tidegate/redaction/Echoes"
 import type { Message } from "@tidegate/model/Message"
+import { metrics } from "@tidegate/telemetry/Metrics"
 import { traceHeaders } from "@tidegate/telemetry/Tracing"
 import { Loops } from "../../Loops.ts"
 import { type Attempt, type Outcome, unanswered, verdictOf } from "./Attempt.ts"
 import type { AttemptEnding, EndingHost } from "./AttemptEnding.ts"
 import { Batching, type BatchSender, type Member } from "./Batching.ts"
 import type { HeldSession, SendExit } from "./Sessions.ts"
+import type { Polls, PullEnding } from "../pull/Polls.ts"
+import { outcomeOf as pullOutcomeOf, pulledMessageOf } from "../pull/PulledMessage.ts"
 import type { Returned, Tunnel, TunnelEnding } from "../tunnel/Tunnel.ts"
 import { jobOf, outcomeOf } from "../tunnel/TunnelJob.ts"
 
@@ -131,6 +135,23 @@ export const makeSenders = Effect.fnUntraced(function* (
     }, broke)
   }
   const batching = new Batching(run, sendBatch)
+  /** The lease of a message has ended, or did not begin. */
+  const wasPulled = (attempt: Attempt, end: PullEnding, { judge, leaseMs }: PullSender): void => {
+    if (end.kind === "returned") return ends.returned(attempt)
+    if (end.kind === "abandoned") return abandon(attempt)
+    metrics.pulledMessages.at(end.kind).add()
+    soon(attempt, () => {
+      const outcome = pullOutcomeOf(end, leaseMs, now())
+      finish(attempt, outcome, verdictOf(outcome, judge), "unsent")
+    })
+  }
+
+  /** In a function of its own, so that a lease does not keep the message in memory. */
+  const leasing = (attempt: Attempt, sender: PullSender) => ({
+    leaseMs: sender.leaseMs,
+    handedOut: (): void => ends.handedOut(attempt),
+    done: (end: PullEnding): void => wasPulled(attempt, end, sender)
+  })
 
   return {
     session: (attempt: Attempt, session: HeldSession, message: Message, facts: AttemptFacts): void =>
@@ -184,6 +205,14 @@ export const makeSenders = Effect.fnUntraced(function* (
       const path = request.url.slice(origin.length)
       const job = jobOf({ ...request, headers }, path, facts, attempt.item.payload.dataId, localUrl, timeOf(attempt))
       tunnel.send(job, (end) => wentThrough(attempt, end, judge))
+    },
+
+    pull: (attempt: Attempt, sender: PullSender, request: OutboundRequest, facts: AttemptFacts, polls: Polls): void => {
+      const headers = headersOf(attempt, request.headers, loops)
+      polls.offer({
+        message: pulledMessageOf({ ...request, headers }, request.url.slice(sender.origin.length), facts),
+        ...leasing(attempt, sender)
+      })
     },
 
     local: (attempt: Attempt, sender: LocalSender, request: OutboundRequest): void => {

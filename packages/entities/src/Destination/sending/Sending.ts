@@ -11,10 +11,17 @@ import type { DestinationState, ConnectionQueueSettings } from "../DestinationSt
 import { withCredentials } from "./ForwardedCredentials.ts"
 import type { Opened, Opening } from "./Opened.ts"
 import { forSendingMs, makeSenders, timeOf } from "./Senders.ts"
+import type { Polls } from "../pull/Polls.ts"
 import type { Tunnel } from "../tunnel/Tunnel.ts"
 
 /** The part of an attempt's time for a token (ms). */
 const forTokenMs = 20_000
+
+/** The ways to targets that come to the gateway themselves; null: the destination has no such way. */
+export interface Ways {
+  readonly tunnel: Tunnel | null
+  readonly polls: Polls | null
+}
 
 interface Sending extends EndingHost {
   readonly opening: Opening
@@ -33,18 +40,18 @@ export const makeSending = Effect.fnUntraced(function* ({ opening, ...host }: Se
   const unreadable = (attempt: Attempt): void =>
     refuse(attempt, "INTERNAL_ERROR", "the destination's stored settings cannot be read", false)
 
-  const begin = (attempt: Attempt, destination: DestinationState | null, tunnel: Tunnel | null): void => {
+  const begin = (attempt: Attempt, destination: DestinationState | null, ways: Ways): void => {
     const { connection } = attempt
     if (destination === null || connection === undefined) return unreadable(attempt)
     const opened = opening.current(attempt.startedAt)
-    if (opened !== null) return sendBy(attempt, destination, connection, tunnel, opened, false)
+    if (opened !== null) return sendBy(attempt, destination, connection, ways, opened, false)
     if (destination.bearer === null) return unreadable(attempt)
     awaiting(
       attempt,
       destination,
       opening.obtain(destination),
       null,
-      (opened) => sendBy(attempt, destination, connection, tunnel, opened, false),
+      (opened) => sendBy(attempt, destination, connection, ways, opened, false),
       () => abandon(attempt)
     )
   }
@@ -90,7 +97,7 @@ export const makeSending = Effect.fnUntraced(function* ({ opening, ...host }: Se
     attempt: Attempt,
     destination: DestinationState,
     connection: ConnectionQueueSettings,
-    tunnel: Tunnel | null,
+    ways: Ways,
     opened: Opened,
     isRenewed: boolean
   ): void => {
@@ -122,7 +129,8 @@ export const makeSending = Effect.fnUntraced(function* ({ opening, ...host }: Se
     attempt.method = request.method
     attempt.url = request.shownUrl
     if (request instanceof Refusal) return refuse(attempt, request.code, request.message, true)
-    if (sender.kind === "tunnel") return senders.tunnel(attempt, sender, request, facts, tunnel!)
+    if (sender.kind === "tunnel") return senders.tunnel(attempt, sender, request, facts, ways.tunnel!)
+    if (sender.kind === "pull") return senders.pull(attempt, sender, request, facts, ways.polls!)
     if (sender.kind === "local") return senders.local(attempt, sender, request)
     const { judge } = sender
     // An attempt that waited for its token has only the rest of its time.
@@ -139,7 +147,7 @@ export const makeSending = Effect.fnUntraced(function* ({ opening, ...host }: Se
           destination,
           opening.renew(destination, token),
           answer,
-          (renewed) => sendBy(attempt, destination, connection, tunnel, renewed, true),
+          (renewed) => sendBy(attempt, destination, connection, ways, renewed, true),
           () => answered(attempt, answer, judge)
         )
       })
@@ -154,7 +162,7 @@ export const makeSending = Effect.fnUntraced(function* ({ opening, ...host }: Se
     },
     refuse,
     /** Begins an attempt; `ends` is called later with its end. */
-    send: (attempt: Attempt, destination: DestinationState | null, tunnel: Tunnel | null): void =>
-      guarded(attempt, () => begin(attempt, destination, tunnel))
+    send: (attempt: Attempt, destination: DestinationState | null, ways: Ways): void =>
+      guarded(attempt, () => begin(attempt, destination, ways))
   }
 })

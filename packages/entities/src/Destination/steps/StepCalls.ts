@@ -47,11 +47,11 @@ interface Asked {
 
 const again: StepSent = { kind: "again" }
 
-const failure = (code: string, message: string): StepSent => ({
+const failure = (code: string, message: string, final = false): StepSent => ({
   kind: "failed",
   code,
   message,
-  final: false,
+  final,
   status: null,
   retry_after_ms: null
 })
@@ -81,6 +81,8 @@ export const makeStepCalls = ({ after, isAway, now, queue, queued, send, state }
   const ends: Ends = {
     finished: (attempt, outcome, verdict, how) => ended(attempt, sentBy(outcome, verdict), how),
     abandoned: (attempt) => ended(attempt, again, "unsent"),
+    // No step waits for a consumer: such calls are refused.
+    handedOut: () => {},
     returned: (attempt) => ended(attempt, failure("CLI_UNAVAILABLE", "the tunnel's client has gone"), "unsent"),
     // Nothing was sent: it had its turn, but no connection.
     lost: (attempt) => ended(attempt, again, "unsent")
@@ -153,8 +155,12 @@ export const makeStepCalls = ({ after, isAway, now, queue, queued, send, state }
 
 const gone = failure("RESOURCE_DELETED", "the destination was deleted")
 
+/** A step has seconds for its call, and a consumer fetches when it likes. */
+const isFetched = failure("BAD_RESPONSE", "consumers fetch the events of this destination: a step cannot call it", true)
+
 const refusalOf = (destination: DestinationState | null): StepSent | null => {
   if (destination === null || destination.isDeleted) return gone
+  if (destination.sender?.kind === "pull") return isFetched
   return destination.state === "open" ? null : failure("RESOURCE_DISABLED", "the destination is disabled")
 }
 

@@ -33,7 +33,7 @@ export const jobOf = (
 })
 
 /** Headers by name. A repeated header is a list, and a name may be `__proto__`. */
-const byName = (flat: ReadonlyArray<string>): Record<string, string | Array<string>> => {
+export const byName = (flat: ReadonlyArray<string>): Record<string, string | Array<string>> => {
   const headers = Object.create(null) as Record<string, string | Array<string>>
   for (let i = 0; i < flat.length; i += 2) {
     const name = flat[i]!

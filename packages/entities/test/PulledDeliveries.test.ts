@@ -25,15 +25,15 @@ const fetched = Effect.fnUntraced(function* (destination: string, max = 10) {
   const actor = yield* actorOf(destination)
   for (;;) {
     const call = yield* Effect.forkChild(actor.Pull({ ...pulling, max }))
-    let answer: Pulled | null = null
+    const answers: Array<Pulled> = []
     call.addObserver((exit) => {
-      answer = exit._tag === "Success" ? exit.value : { messages: [], leased_until: 0, refused: "gone" }
+      answers.push(exit._tag === "Success" ? exit.value : { messages: [], leased_until: 0, refused: "gone" })
     })
-    while (answer === null) {
+    while (answers.length === 0) {
       yield* TestClock.adjust("100 millis")
       yield* turn
     }
-    const { messages, refused } = answer as Pulled
+    const { messages, refused } = answers[0]!
     expect(refused).toBeNull()
     if (messages.length > 0) return messages
   }

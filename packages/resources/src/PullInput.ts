@@ -19,8 +19,8 @@ export const pullBody = bodyOf(
     }),
     wait_seconds: Schema.optionalKey(between(0, maxWaitSeconds)).annotate({
       description:
-        "Seconds that the call waits for the first message. Default: 10. With 0 it waits half a second for what is stored",
-      default: 10
+        "Seconds that the call waits for the first message. Default: 0, which waits half a second for what is stored",
+      default: 0
     })
   }).annotate({ identifier: "PullInput" })
 )
@@ -43,7 +43,7 @@ export const nackBody = bodyOf(
 const receipt = `${ids.event}.1`
 
 export const examples = {
-  pull: { max: 10, wait_seconds: 20 },
+  pull: { max: 10, wait_seconds: 1 },
   ack: { receipts: [receipt] },
   nack: { receipts: [receipt], reason: "the warehouse is closed" }
 } as const

@@ -272,6 +272,9 @@ export const it = gatewayIt
       const config = { url: "http://127.0.0.1:9/", auth_type: "OAUTH2_AUTHORIZATION_CODE", auth }
       return { ...present, des: (await gateway.destination(config)).id }
     }
+    if (path.startsWith("/destinations/{id}/messages/")) {
+      return { ...present, des: (await gateway.destination({}, "PULL")).id }
+    }
     if (kind === "destinations" && path.includes("{id}")) {
       return { ...present, des: (await gateway.destination({ url: "http://127.0.0.1:9/" })).id }
     }

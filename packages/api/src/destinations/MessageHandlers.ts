@@ -67,7 +67,7 @@ export const messageHandlers = Effect.gen(function* () {
 
   return {
     pull: Effect.fnUntraced(function* ({ params: { id }, request }: ById & WithBody) {
-      const { max = 10, wait_seconds = 10 } = yield* Effect.fromResult(pullBody.judge(yield* readJsonObject(request)))
+      const { max = 10, wait_seconds = 0 } = yield* Effect.fromResult(pullBody.judge(yield* readJsonObject(request)))
       const { destination, team } = yield* asked(id)
       const pulling = { max, room: maxAnswer, wait_ms: Math.max(leastWaitMs, wait_seconds * 1_000) }
       const pulled = yield* places.within(team)(

@@ -114,7 +114,7 @@ export class Polls implements Consumers {
   /** Sets whether the destination exists and is of a type whose events are fetched. */
   configure(isUsed: boolean): void {
     this.#isUsed = isUsed
-    if (!isUsed) for (const poll of [...this.#open]) this.#end(poll, refused("gone"))
+    if (!isUsed) for (const poll of this.#open.slice()) this.#end(poll, refused("gone"))
   }
 
   /** A consumer asks. `answer` is called once; the returned function withdraws the call. */
@@ -135,7 +135,7 @@ export class Polls implements Consumers {
   /** Gives a message to the call that has waited longest. */
   offer(offered: Offered): void {
     const bytes = offered.message.body.length
-    for (const poll of [...this.#open]) {
+    for (const poll of this.#open.slice()) {
       if (poll.gathered.length > 0 && poll.bytes + bytes > poll.room) {
         this.#flush(poll)
         continue
@@ -194,7 +194,7 @@ export class Polls implements Consumers {
   /** The actor ends. */
   stop(): void {
     this.#isUsed = false
-    for (const poll of [...this.#open]) this.#end(poll, refused(null))
+    for (const poll of this.#open.slice()) this.#end(poll, refused(null))
     this.#stopLingering()
     for (const [receipt, lease] of this.#leases) {
       this.#release(receipt, lease)
@@ -214,7 +214,7 @@ export class Polls implements Consumers {
     this.#isFlushing = true
     queueMicrotask(() => {
       this.#isFlushing = false
-      for (const poll of [...this.#open]) if (poll.gathered.length > 0) this.#flush(poll)
+      for (const poll of this.#open.slice()) if (poll.gathered.length > 0) this.#flush(poll)
     })
   }
 

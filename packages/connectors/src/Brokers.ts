@@ -55,10 +55,25 @@ export interface NatsMessage {
   readonly body: Uint8Array
 }
 
+/** A mail server. */
+export interface SmtpServer extends ServerSignIn {
+  /** Whether TLS begins before the server's greeting. */
+  readonly tlsFirst: boolean
+}
+
+export interface SmtpLetter {
+  /** Addresses without brackets, spaces and control characters. */
+  readonly from: string
+  readonly to: ReadonlyArray<string>
+  /** The letter with its headers; every line ends with CRLF. */
+  readonly content: Uint8Array
+}
+
 /** The protocols: what is opened, and what is published over it. A new protocol is a line here. */
 export interface BrokerProtocols {
   readonly amqp: { readonly place: AmqpExchange; readonly message: AmqpMessage }
   readonly redis: { readonly place: RedisDatabase; readonly message: RedisEntry }
+  readonly smtp: { readonly place: SmtpServer; readonly message: SmtpLetter }
   readonly nats: { readonly place: NatsServer; readonly message: NatsMessage }
 }
 

@@ -18,6 +18,7 @@ import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { rabbitMq } from "./RabbitMq.ts"
 import { redisStream } from "./RedisStream.ts"
 import { masked } from "./SecretSettings.ts"
+import { smtp } from "./Smtp.ts"
 import { spreadsheet } from "./Spreadsheet.ts"
 import { sqlDatabase } from "./SqlDatabase.ts"
 import { completed, type Config, type FieldErrors } from "./Settings.ts"
@@ -30,6 +31,7 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   spreadsheet,
   mailbox,
   emailApi,
+  smtp,
   chatBot,
   chatWebhook,
   messenger,

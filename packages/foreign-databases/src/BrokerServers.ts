@@ -13,6 +13,7 @@ import { nats } from "./NatsPublisher.ts"
 import { type Idle, Places } from "./Places.ts"
 import type { Protocol, Publisher } from "./Publisher.ts"
 import { redis } from "./RedisPublisher.ts"
+import { smtp } from "./SmtpPublisher.ts"
 
 /** Default number of connections of a process to message brokers. */
 const usualMost = 256
@@ -20,7 +21,7 @@ const usualMost = 256
 /** How long a send waits for a permit: less than the timeout of a send, so that the failure names the missing permit. */
 const patience = "20 seconds"
 
-const protocols: { readonly [P in BrokerProtocol]: Protocol<P> } = { amqp, redis, nats }
+const protocols: { readonly [P in BrokerProtocol]: Protocol<P> } = { amqp, redis, nats, smtp }
 
 /** Nothing was sent, and the failure says nothing about the broker. */
 const noPlace = new SessionFailure({

@@ -23,10 +23,11 @@ const amqp = tests("packages/foreign-databases/test/AmqpStrangers.test.ts")
 const redis = tests("packages/foreign-databases/test/RedisStrangers.test.ts")
 const nats = tests("packages/foreign-databases/test/NatsStrangers.test.ts")
 const realNats = tests("packages/foreign-databases/test/NatsJetStream.test.ts")
+const mail = tests("packages/foreign-databases/test/SmtpStrangers.test.ts")
 const strangers = tests("packages/foreign-databases/test/Strangers.test.ts")
 
 /** Types that have separate rows. */
-const told = new Set(["HTTP", "CLI", "MOCK_API", "SQL_DATABASE", "RABBITMQ", "REDIS_STREAM", "NATS_JETSTREAM"])
+const told = new Set(["HTTP", "CLI", "MOCK_API", "SQL_DATABASE", "RABBITMQ", "REDIS_STREAM", "NATS_JETSTREAM", "SMTP"])
 const calling = connectors.map(({ type }) => type).filter((type) => !told.has(type))
 const authTypes: ReadonlySet<string> = new Set(connectors.flatMap(({ auths }) => auths.map(String)))
 /** The contract's authentication types that have no separate rows. */
@@ -214,6 +215,7 @@ export const destinations: Section = {
     row("type RABBITMQ", amqp("Message to a broker %s has the expected result")),
     row("type REDIS_STREAM", redis("Entry for a server %s has the expected result")),
     row("type NATS_JETSTREAM", nats("Message to a server %s has the expected result")),
+    row("type SMTP", mail("Letter to a server %s has the expected result")),
     row(
       "auth_type NATS_TOKEN",
       realNats("Message is delivered over TLS by a token, and not to a server with another certificate")

@@ -12,6 +12,7 @@ import { natsJetStream } from "./NatsJetStream.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { rabbitMq } from "./RabbitMq.ts"
 import { redisStream } from "./RedisStream.ts"
+import { smtp } from "./Smtp.ts"
 import { sqlDatabase } from "./SqlDatabase.ts"
 import type { ConformanceRow } from "./Row.ts"
 
@@ -23,6 +24,7 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   spreadsheet,
   mailbox,
   emailApi,
+  smtp,
   chatBot,
   chatWebhook,
   messenger,

@@ -314,6 +314,18 @@ const rows: Readonly<Record<string, Row>> = {
     others: mail,
     stay: []
   },
+  gcp_pubsub: {
+    credentials: { mode: "service_account", values: account },
+    inputs: { project_id: "my-shop", topic: "orders" },
+    others: {
+      project_id: "other-shop",
+      topic: "others",
+      ordering_key: text,
+      endpoint: "https://elsewhere.example",
+      payload
+    },
+    stay: ["endpoint"]
+  },
   spreadsheet: {
     credentials: { mode: "service_account", values: account },
     inputs: { spreadsheet_id: "1BxiMVs0XRA5nFMd", values: [1] },

@@ -8,6 +8,7 @@ import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
 import { cli } from "./Cli.ts"
 import { emailApi } from "./EmailApi.ts"
+import { gcpPubSub } from "./GcpPubSub.ts"
 import { http } from "./Http.ts"
 import { mailbox } from "./Mailbox.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
@@ -47,7 +48,8 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   awsSqs,
   awsSns,
   awsEventBridge,
-  awsKinesis
+  awsKinesis,
+  gcpPubSub
 ]
 
 const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))

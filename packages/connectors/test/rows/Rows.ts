@@ -3,7 +3,7 @@ import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
 import { cli } from "./Cli.ts"
 import { emailApi } from "./EmailApi.ts"
-import { mailbox, spreadsheet } from "./Google.ts"
+import { gcpPubSub, mailbox, spreadsheet } from "./Google.ts"
 import { http } from "./Http.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
@@ -40,7 +40,8 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   awsSqs,
   awsSns,
   awsEventBridge,
-  awsKinesis
+  awsKinesis,
+  gcpPubSub
 ]
 
 const byType: ReadonlyMap<string, ConformanceRow> = new Map(rows.map((row) => [row.type, row]))

@@ -131,6 +131,25 @@ const rows: Readonly<Record<string, Row>> = {
     },
     stay: ["host", "port", "tls_mode"]
   },
+  mysql: {
+    credentials: { mode: "database_password", values: { username: "writer", password: "password-of-the-writer" } },
+    inputs: { host: "db.example.com", database: "shop", table: "orders", event_id_column: "event_id" },
+    others: {
+      host: "elsewhere.example",
+      port: 3307,
+      database: "other",
+      table: "other",
+      payload_column: "other",
+      event_id_column: "other",
+      metadata_column: "other",
+      delivered_at_column: "other",
+      conflict_mode: "IGNORE",
+      tls_mode: "disable",
+      connect_timeout: 5,
+      payload
+    },
+    stay: ["host", "port", "tls_mode"]
+  },
   rabbitmq: {
     credentials: { mode: "database_password", values: { username: "writer", password: "password-of-the-writer" } },
     inputs: { host: "rabbit.example.com", exchange: "orders", routing_key: "order" },

@@ -66,8 +66,8 @@ export interface Publishing<P extends BrokerProtocol> {
   readonly answer: (said: string) => Schema.JsonObject
 }
 
-const unrenderable = (message: string): SessionFailure =>
-  new SessionFailure({ code: "TEMPLATE_ERROR", message, final: true, broken: false })
+const unrenderable = ({ code, message }: Unrenderable): SessionFailure =>
+  new SessionFailure({ code, message, final: true, broken: false })
 
 const confirmed = (answer: Schema.JsonObject): Answer => ({
   status: 200,
@@ -105,7 +105,7 @@ export const publishing = <P extends BrokerProtocol>({
       try {
         made = messageOf(message, facts)
       } catch (fault) {
-        if (fault instanceof Unrenderable) return Effect.fail(unrenderable(fault.message))
+        if (fault instanceof Unrenderable) return Effect.fail(unrenderable(fault))
         throw fault
       }
       return publish(made, mayStart).pipe(

@@ -69,10 +69,27 @@ export interface SmtpLetter {
   readonly content: Uint8Array
 }
 
+/** A database of a MySQL or MariaDB server. */
+export interface MysqlTable extends ServerSignIn {
+  readonly database: string
+  readonly table: string
+  /** The columns that each row fills, in this order. */
+  readonly columns: ReadonlyArray<string>
+  /** A column that gets the server's time; null: none does. */
+  readonly timed: string | null
+  /** Whether a row that is there already is as good as inserted. */
+  readonly ignoresDuplicates: boolean
+}
+
+export interface MysqlRow {
+  readonly values: ReadonlyArray<string>
+}
+
 /** The protocols: what is opened, and what is published over it. A new protocol is a line here. */
 export interface BrokerProtocols {
   readonly amqp: { readonly place: AmqpExchange; readonly message: AmqpMessage }
   readonly redis: { readonly place: RedisDatabase; readonly message: RedisEntry }
+  readonly mysql: { readonly place: MysqlTable; readonly message: MysqlRow }
   readonly smtp: { readonly place: SmtpServer; readonly message: SmtpLetter }
   readonly nats: { readonly place: NatsServer; readonly message: NatsMessage }
 }

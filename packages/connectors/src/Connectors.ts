@@ -14,6 +14,7 @@ import { mailbox } from "./Mailbox.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
+import { mysql } from "./Mysql.ts"
 import { natsJetStream } from "./NatsJetStream.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { rabbitMq } from "./RabbitMq.ts"
@@ -42,6 +43,7 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   objectStoreR,
   objectStoreS,
   sqlDatabase,
+  mysql,
   rabbitMq,
   redisStream,
   natsJetStream,

@@ -9,6 +9,7 @@ import {
 import { cancelled, SessionFailure } from "@tidegate/connectors/Failure"
 import { Egress, type Guard } from "@tidegate/egress/Egress"
 import { amqp } from "./AmqpPublisher.ts"
+import { mysql } from "./MysqlPublisher.ts"
 import { nats } from "./NatsPublisher.ts"
 import { type Idle, Places } from "./Places.ts"
 import type { Protocol, Publisher } from "./Publisher.ts"
@@ -21,7 +22,7 @@ const usualMost = 256
 /** How long a send waits for a permit: less than the timeout of a send, so that the failure names the missing permit. */
 const patience = "20 seconds"
 
-const protocols: { readonly [P in BrokerProtocol]: Protocol<P> } = { amqp, redis, nats, smtp }
+const protocols: { readonly [P in BrokerProtocol]: Protocol<P> } = { amqp, redis, nats, mysql, smtp }
 
 /** Nothing was sent, and the failure says nothing about the broker. */
 const noPlace = new SessionFailure({

@@ -24,10 +24,21 @@ const redis = tests("packages/foreign-databases/test/RedisStrangers.test.ts")
 const nats = tests("packages/foreign-databases/test/NatsStrangers.test.ts")
 const realNats = tests("packages/foreign-databases/test/NatsJetStream.test.ts")
 const mail = tests("packages/foreign-databases/test/SmtpStrangers.test.ts")
+const mysql = tests("packages/foreign-databases/test/MysqlStrangers.test.ts")
 const strangers = tests("packages/foreign-databases/test/Strangers.test.ts")
 
 /** Types that have separate rows. */
-const told = new Set(["HTTP", "CLI", "MOCK_API", "SQL_DATABASE", "RABBITMQ", "REDIS_STREAM", "NATS_JETSTREAM", "SMTP"])
+const told = new Set([
+  "HTTP",
+  "CLI",
+  "MOCK_API",
+  "SQL_DATABASE",
+  "RABBITMQ",
+  "REDIS_STREAM",
+  "NATS_JETSTREAM",
+  "SMTP",
+  "MYSQL"
+])
 const calling = connectors.map(({ type }) => type).filter((type) => !told.has(type))
 const authTypes: ReadonlySet<string> = new Set(connectors.flatMap(({ auths }) => auths.map(String)))
 /** The contract's authentication types that have no separate rows. */
@@ -215,6 +226,7 @@ export const destinations: Section = {
     row("type RABBITMQ", amqp("Message to a broker %s has the expected result")),
     row("type REDIS_STREAM", redis("Entry for a server %s has the expected result")),
     row("type NATS_JETSTREAM", nats("Message to a server %s has the expected result")),
+    row("type MYSQL", mysql("Row for a server %s has the expected result")),
     row("type SMTP", mail("Letter to a server %s has the expected result")),
     row(
       "auth_type NATS_TOKEN",

@@ -8,6 +8,7 @@ import { http } from "./Http.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
+import { mysql } from "./Mysql.ts"
 import { natsJetStream } from "./NatsJetStream.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { rabbitMq } from "./RabbitMq.ts"
@@ -34,6 +35,7 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   objectStoreR,
   objectStoreS,
   sqlDatabase,
+  mysql,
   rabbitMq,
   redisStream,
   natsJetStream,

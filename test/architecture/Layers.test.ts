@@ -175,6 +175,7 @@ const computing = new Set([
   "effect/net",
   "@smithy/signature-v4",
   "jose/jwt/sign",
+  "nodemailer/lib/dkim/sign",
   "nodemailer/lib/mail-composer",
   "nodemailer/lib/mime-node",
   "re2js",

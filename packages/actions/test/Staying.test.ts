@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto"
 import { Effect, Result, type Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import type { Call } from "@tidegate/actions/Call"
@@ -57,6 +58,10 @@ const consent = {
   client_secret: "secret-of-the-client",
   refresh_token: "token-of-the-account"
 }
+const signingKey = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({
+  type: "pkcs8",
+  format: "pem"
+})
 const request = { headers: { "x-a": "1" }, query: { a: "1" } }
 const text = "another text"
 const payload = { id: "o_2" }
@@ -114,6 +119,25 @@ const rows: Readonly<Record<string, Row>> = {
       port: 6543,
       database: "other",
       schema: "other",
+      table: "other",
+      payload_column: "other",
+      event_id_column: "other",
+      metadata_column: "other",
+      delivered_at_column: "other",
+      conflict_mode: "IGNORE",
+      tls_mode: "disable",
+      connect_timeout: 5,
+      payload
+    },
+    stay: ["host", "port", "tls_mode"]
+  },
+  mysql: {
+    credentials: { mode: "database_password", values: { username: "writer", password: "password-of-the-writer" } },
+    inputs: { host: "db.example.com", database: "shop", table: "orders", event_id_column: "event_id" },
+    others: {
+      host: "elsewhere.example",
+      port: 3307,
+      database: "other",
       table: "other",
       payload_column: "other",
       event_id_column: "other",
@@ -297,11 +321,43 @@ const rows: Readonly<Record<string, Row>> = {
     others: { ...mail, from: "d@example.com", from_name: text, api_base: "https://api.eu.sendgrid.com" },
     stay: []
   },
+  smtp: {
+    credentials: {
+      mode: "database_password",
+      values: { username: "writer", password: "password-of-the-writer", dkim_private_key: signingKey }
+    },
+    inputs: { host: "smtp.example.com", from: "a@example.com", to: "b@example.com", dkim_selector: "key1" },
+    others: {
+      ...mail,
+      host: "elsewhere.example",
+      port: 465,
+      from: "d@example.com",
+      from_name: text,
+      dkim_selector: "key2",
+      dkim_domain: "mail.example.com",
+      tls_mode: "disable",
+      tls_first: true,
+      connect_timeout: 5
+    },
+    stay: ["host", "port", "tls_mode"]
+  },
   mailbox_email: {
     credentials: { mode: "oauth_refresh_token", values: consent },
     inputs: { to: "b@example.com" },
     others: mail,
     stay: []
+  },
+  gcp_pubsub: {
+    credentials: { mode: "service_account", values: account },
+    inputs: { project_id: "my-shop", topic: "orders" },
+    others: {
+      project_id: "other-shop",
+      topic: "others",
+      ordering_key: text,
+      endpoint: "https://elsewhere.example",
+      payload
+    },
+    stay: ["endpoint"]
   },
   spreadsheet: {
     credentials: { mode: "service_account", values: account },

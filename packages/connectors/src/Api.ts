@@ -204,3 +204,13 @@ export const refused = (said: unknown, final: boolean): Failure => ({
   message: withDetail("the API has refused the call", said),
   final
 })
+
+/** `bytes`: the size as the service counts it. */
+export const withinLimit = (bytes: number, limit: number): void => {
+  if (bytes > limit) {
+    throw new Unrenderable(
+      `the message has ${bytes} bytes, and the service takes at most ${limit}`,
+      "REQUEST_TOO_LARGE"
+    )
+  }
+}

@@ -13,7 +13,7 @@ import type {
   OpenAuth,
   Verdict
 } from "./Connector.ts"
-import { type Fill, Unrenderable } from "./Rendering.ts"
+import type { Fill } from "./Rendering.ts"
 import { signer, signingKeyOf } from "./SignedRequest.ts"
 
 /** Calls of Amazon's messaging services: made by templates, signed, and judged by error codes. */
@@ -91,16 +91,6 @@ export const jsonCall = (version: string, target: string, body: object | string)
 
 /** Judges answers of the JSON protocols. `member`: a text that every successful answer has. */
 export const judgeJson = (member: string) => judgeAws((answer) => typeof answered(answer)[member] === "string")
-
-/** `bytes`: the size as the service counts it. */
-export const withinLimit = (bytes: number, limit: number): void => {
-  if (bytes > limit) {
-    throw new Unrenderable(
-      `the message has ${bytes} bytes, and the service takes at most ${limit}`,
-      "REQUEST_TOO_LARGE"
-    )
-  }
-}
 
 const mebibyte = 1024 * 1024
 

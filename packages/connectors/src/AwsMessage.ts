@@ -5,7 +5,7 @@ import type { Message } from "@tidegate/model/Message"
 import { jsonEscape } from "@tidegate/interpolation/Escape"
 import { utf8 } from "@tidegate/json/JsonText"
 import { maxParsedBytes } from "@tidegate/json/LargeJson"
-import { withinLimit } from "./AwsApi.ts"
+import { withinLimit } from "./Api.ts"
 import type { AttemptFacts } from "./Connector.ts"
 import { codingOf, envelopeOf, metadataOf } from "./Envelope.ts"
 import {

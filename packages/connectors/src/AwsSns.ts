@@ -11,7 +11,8 @@ import {
   fifoIds,
   fifoSettings
 } from "./AwsMessage.ts"
-import { awsOrigin, endpointOf } from "./AwsPlace.ts"
+import { awsOrigin } from "./AwsPlace.ts"
+import { endpointOf } from "./Origin.ts"
 import { connector, payloadPerStep } from "./Connector.ts"
 import { shortened } from "./Cutting.ts"
 import { type DeliveryTemplate, type Fill, template, TemplateText } from "./Rendering.ts"

@@ -58,14 +58,16 @@ export interface Publishing<P extends BrokerProtocol> {
   readonly messageOf: (message: Message, facts: AttemptFacts) => BrokerProtocols[P]["message"]
   /** By the codes of the protocol. */
   readonly meanings: Readonly<Record<string, Meaning>>
+  /** The key of a code's meaning, if the code has none of its own. */
+  readonly classOf?: (code: string) => string
   /** What the broker may repeat, and nobody is shown: the password, unless others are named. */
   readonly secrets?: ReadonlyArray<string>
   /** The recorded answer, from what the broker calls the message. */
   readonly answer: (said: string) => Schema.JsonObject
 }
 
-const unrenderable = (message: string): SessionFailure =>
-  new SessionFailure({ code: "TEMPLATE_ERROR", message, final: true, broken: false })
+const unrenderable = ({ code, message }: Unrenderable): SessionFailure =>
+  new SessionFailure({ code, message, final: true, broken: false })
 
 const confirmed = (answer: Schema.JsonObject): Answer => ({
   status: 200,
@@ -77,6 +79,7 @@ const confirmed = (answer: Schema.JsonObject): Answer => ({
 /** The session of a destination that publishes each message to a broker, and succeeds when the broker has confirmed it. */
 export const publishing = <P extends BrokerProtocol>({
   answer,
+  classOf = (code) => code,
   meanings,
   messageOf,
   place,
@@ -84,7 +87,8 @@ export const publishing = <P extends BrokerProtocol>({
   secrets = [place.password]
 }: Publishing<P>): SessionSender["connect"] => {
   const failureOf = ({ code, said, shared }: BrokerRefusal): SessionFailure => {
-    const meaning = Object.hasOwn(meanings, code) ? meanings[code]! : unknown
+    const key = [code, classOf(code)].find((one) => Object.hasOwn(meanings, one))
+    const meaning = key === undefined ? unknown : meanings[key]!
     return new SessionFailure({
       code: meaning.code,
       message: refusalText(meaning.what, code, said, secrets),
@@ -101,7 +105,7 @@ export const publishing = <P extends BrokerProtocol>({
       try {
         made = messageOf(message, facts)
       } catch (fault) {
-        if (fault instanceof Unrenderable) return Effect.fail(unrenderable(fault.message))
+        if (fault instanceof Unrenderable) return Effect.fail(unrenderable(fault))
         throw fault
       }
       return publish(made, mayStart).pipe(

@@ -73,10 +73,42 @@ export interface KafkaRecord {
   readonly value: Uint8Array
 }
 
+/** A mail server. */
+export interface SmtpServer extends ServerSignIn {
+  /** Whether TLS begins before the server's greeting. */
+  readonly tlsFirst: boolean
+}
+
+export interface SmtpLetter {
+  /** Addresses without brackets, spaces and control characters. */
+  readonly from: string
+  readonly to: ReadonlyArray<string>
+  /** The letter with its headers; every line ends with CRLF. */
+  readonly content: Uint8Array
+}
+
+/** A database of a MySQL or MariaDB server. */
+export interface MysqlTable extends ServerSignIn {
+  readonly database: string
+  readonly table: string
+  /** The columns that each row fills, in this order. */
+  readonly columns: ReadonlyArray<string>
+  /** A column that gets the server's time; null: none does. */
+  readonly timed: string | null
+  /** Whether a row that is there already is as good as inserted. */
+  readonly ignoresDuplicates: boolean
+}
+
+export interface MysqlRow {
+  readonly values: ReadonlyArray<string>
+}
+
 /** The protocols: what is opened, and what is published over it. A new protocol is a line here. */
 export interface BrokerProtocols {
   readonly amqp: { readonly place: AmqpExchange; readonly message: AmqpMessage }
   readonly redis: { readonly place: RedisDatabase; readonly message: RedisEntry }
+  readonly mysql: { readonly place: MysqlTable; readonly message: MysqlRow }
+  readonly smtp: { readonly place: SmtpServer; readonly message: SmtpLetter }
   readonly nats: { readonly place: NatsServer; readonly message: NatsMessage }
   readonly kafka: { readonly place: KafkaTopic; readonly message: KafkaRecord }
 }

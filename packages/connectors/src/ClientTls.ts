@@ -1,7 +1,8 @@
-import { createHash, createPrivateKey, type KeyObject, X509Certificate } from "node:crypto"
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto"
 import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import type { ClientTls } from "@tidegate/model/ClientTls"
+import { digestOf, remembered } from "./Remembered.ts"
 import { type FieldErrors, type NoSetting, secret, setting, type SettingsOf, text } from "./Settings.ts"
 
 /** Settings with which a destination shows a certificate to its server (mTLS), and trusts authorities of its own. */
@@ -19,30 +20,6 @@ const certificatesIn = (pem: string): ReadonlyArray<X509Certificate> | null => {
     return blocks.map((one) => new X509Certificate(one))
   } catch {
     return null
-  }
-}
-
-const digestOf = (...parts: ReadonlyArray<string>): string =>
-  createHash("sha256").update(JSON.stringify(parts)).digest("base64url")
-
-const mostRemembered = 1_000
-
-/**
- * The same function, which knows what it has returned: each read of a destination judges its stored settings again, and a page of them would
- * hold the event loop by parsing. Bounded in number, because digests and results are short; a digest shows nothing of a key.
- */
-const remembered = <A extends string | null>(
-  make: (...texts: ReadonlyArray<string>) => A
-): ((...texts: ReadonlyArray<string>) => A) => {
-  const known = new Map<string, A>()
-  return (...texts) => {
-    const digest = digestOf(...texts)
-    const before = known.get(digest)
-    if (before !== undefined) return before
-    const made = make(...texts)
-    if (known.size >= mostRemembered) known.clear()
-    known.set(digest, made)
-    return made
   }
 }
 

@@ -8,18 +8,21 @@ import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
 import { cli } from "./Cli.ts"
 import { emailApi } from "./EmailApi.ts"
+import { gcpPubSub } from "./GcpPubSub.ts"
 import { http } from "./Http.ts"
 import { kafka } from "./Kafka.ts"
 import { mailbox } from "./Mailbox.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
+import { mysql } from "./Mysql.ts"
 import { natsJetStream } from "./NatsJetStream.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { pull } from "./Pull.ts"
 import { rabbitMq } from "./RabbitMq.ts"
 import { redisStream } from "./RedisStream.ts"
 import { masked } from "./SecretSettings.ts"
+import { smtp } from "./Smtp.ts"
 import { spreadsheet } from "./Spreadsheet.ts"
 import { sqlDatabase } from "./SqlDatabase.ts"
 import { completed, type Config, type FieldErrors } from "./Settings.ts"
@@ -33,6 +36,7 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   spreadsheet,
   mailbox,
   emailApi,
+  smtp,
   chatBot,
   chatWebhook,
   messenger,
@@ -42,6 +46,7 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   objectStoreR,
   objectStoreS,
   sqlDatabase,
+  mysql,
   rabbitMq,
   redisStream,
   natsJetStream,
@@ -49,7 +54,8 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   awsSqs,
   awsSns,
   awsEventBridge,
-  awsKinesis
+  awsKinesis,
+  gcpPubSub
 ]
 
 const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))

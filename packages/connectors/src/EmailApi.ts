@@ -1,33 +1,19 @@
-import { Schema } from "effect"
 import { OneOf } from "@tidegate/model/AuthSettings"
 import { answered, apiSender, flat, json, judgeCall, located, proved, untilReset, waiting } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
-import { bodies, envelope, faultsOfEnvelope, letter, mailPerStep, mailSettings } from "./Mail.ts"
-import { template, TemplateText } from "./Rendering.ts"
-import { needed, setting } from "./Settings.ts"
+import { bodies, envelope, faultsOfMail, letter, mailPerStep, mailSettings, senderSettings, undecoded } from "./Mail.ts"
+import { template } from "./Rendering.ts"
+import { setting } from "./Settings.ts"
 
 const api = "https://api.sendgrid.com"
 const apis = [api, "https://api.eu.sendgrid.com"] as const
-
-/** Whether the domain is literal text, so that a payload cannot choose it. */
-const hasDomain = (from: string): boolean => /@[^@{}]+$/.test(from)
-const noDomain = "must be an e-mail address whose domain is written out: placeholders stand before the @ alone"
 
 /** Sends e-mail by an API (SendGrid, mail/send). The account must be allowed to send from the sender's address. */
 export const emailApi = connector({
   type: "EMAIL_API_EMAIL",
   description: "Sends an e-mail by an API (SendGrid).",
   settings: {
-    from: needed(
-      TemplateText(320)
-        .check(Schema.makeFilter((from: string) => !from.includes("{{") || hasDomain(from) || noDomain))
-        .annotate({
-          description: "A verified sender; placeholders stand before the @ alone",
-          examples: ["orders@example.com"]
-        }),
-      "the address of a verified sender"
-    ),
-    from_name: setting(TemplateText(256).annotate({ description: "The sender's name" }), null),
+    ...senderSettings("a verified sender"),
     ...mailSettings,
     api_base: setting(OneOf(apis).annotate({ description: "The API of the account's region" }), api)
   },
@@ -35,11 +21,7 @@ export const emailApi = connector({
     perSecond: 1,
     because: "trial accounts and new senders are held to little, and a burst of letters counts as abuse"
   },
-  // Applies to stored settings, too. The permission to send from a domain is checked when the setting is written.
-  check: ({ from, ...rest }) => [
-    ...faultsOfEnvelope({ from, ...rest }),
-    ...(hasDomain(from) || !from.includes("{{") ? [] : [{ path: "config.from", message: noDomain }])
-  ],
+  check: faultsOfMail,
   auths: ["EMAIL_API_KEY"],
   origins: apis,
   credentials: "mask",
@@ -96,9 +78,6 @@ export const emailApi = connector({
     })
   }
 })
-
-/** The API writes the text into a header, where an encoded word would be decoded. */
-const undecoded = (text: string): string => text.replaceAll("=?", "= ?")
 
 const judge = (answer: Answer): Verdict => {
   // SendGrid accepts a message with 202 and an empty body.

@@ -40,12 +40,33 @@ export const mailSettings = {
   )
 }
 
+/** Whether the domain is literal text, so that a payload cannot choose it. */
+const hasDomain = (from: string): boolean => /@[^@{}]+$/.test(from)
+const noDomain = "must be an e-mail address whose domain is written out: placeholders stand before the @ alone"
+
+/** The sender. `who`: what the address has to be. */
+export const senderSettings = (who: string) => ({
+  from: needed(
+    TemplateText(320)
+      .check(Schema.makeFilter((from: string) => !from.includes("{{") || hasDomain(from) || noDomain))
+      .annotate({
+        description: `${who[0]!.toUpperCase()}${who.slice(1)}; placeholders stand before the @ alone`,
+        examples: ["orders@example.com"]
+      }),
+    `the address of ${who}`
+  ),
+  from_name: setting(TemplateText(256).annotate({ description: "The sender's name" }), null)
+})
+
 export const mailPerStep = payloadPerStep("The text where there is neither text_template nor html_template")
 
 type MailSettings = SettingsOf<typeof mailSettings>
 
 const listOf = (recipients: string | ReadonlyArray<string> | null): ReadonlyArray<string> =>
   recipients === null ? [] : typeof recipients === "string" ? [recipients] : recipients
+
+/** Bytes: 64 before the at sign, and 255 behind it. */
+const longestAddress = 320
 
 const local = /^[^\s,;:<>()[\]\\"@\p{Cc}\p{Cf}]+$/u
 /**
@@ -62,6 +83,7 @@ const isAddress = (text: string): boolean => {
   const at = text.lastIndexOf("@")
   const before = text.slice(0, Math.max(0, at))
   return (
+    Buffer.byteLength(text) <= longestAddress &&
     local.test(before) &&
     local.test(before.normalize("NFKC")) &&
     domain.test(text.slice(at + 1)) &&
@@ -71,6 +93,9 @@ const isAddress = (text: string): boolean => {
 
 /** Whether a mail program may treat a part of the text as an encoded word. */
 export const isEncodedWord = (text: string): boolean => text.includes("=?")
+
+/** A text that is written into a header as it is, where an encoded word would be decoded. */
+export const undecoded = (text: string): string => text.replaceAll("=?", "= ?")
 
 /** Errors of the recipients together, and of addresses without placeholders. */
 export const faultsOfEnvelope = ({
@@ -95,6 +120,14 @@ export const faultsOfEnvelope = ({
     ? [...faults, { path: "config.to", message: `must be at most ${maxRecipients} recipients with cc and bcc` }]
     : faults
 }
+
+/** The same with the sender. Applies to stored settings, too: the permission to send from a domain is checked when the setting is written. */
+export const faultsOfMail = (
+  settings: Pick<MailSettings, "to" | "cc" | "bcc" | "reply_to"> & { readonly from: string }
+): FieldErrors => [
+  ...faultsOfEnvelope(settings),
+  ...(hasDomain(settings.from) || !settings.from.includes("{{") ? [] : [{ path: "config.from", message: noDomain }])
+]
 
 /** The templates of a message. */
 export const letter = ({ bcc, cc, html_template, reply_to, subject, text_template, to }: MailSettings) => {

@@ -1,9 +1,8 @@
-import MailComposer from "nodemailer/lib/mail-composer"
-import type MimeNode from "nodemailer/lib/mime-node"
 import { apiSender, flat, json } from "./Api.ts"
 import { connector } from "./Connector.ts"
 import { judgeGoogle } from "./Google.ts"
-import { bodies, envelope, faultsOfEnvelope, isEncodedWord, letter, mailPerStep, mailSettings } from "./Mail.ts"
+import { bodies, envelope, faultsOfEnvelope, letter, mailPerStep, mailSettings } from "./Mail.ts"
+import { writtenLetter } from "./WrittenLetter.ts"
 
 const api = "https://gmail.googleapis.com"
 
@@ -46,74 +45,21 @@ export const mailbox = connector({
         contentType: json,
         body: JSON.stringify({
           raw: Buffer.from(
-            written({
-              ...envelope(fill, compiled),
-              ...bodies(fill, compiled),
-              id: webhookId,
-              date: new Date(createdAt)
-            })
+            writtenLetter(
+              {
+                ...envelope(fill, compiled),
+                ...bodies(fill, compiled),
+                from: null,
+                id: webhookId,
+                domain: "tidegate.invalid",
+                date: new Date(createdAt)
+              },
+              // The API takes the bcc recipients from the message, and removes them from it.
+              { keepBcc: true }
+            )
           ).toString("base64url")
         })
       })
     })
   }
 })
-
-interface Mail extends ReturnType<typeof envelope>, ReturnType<typeof bodies> {
-  /** The same for every attempt: mail programs show a message that was sent twice only once. */
-  readonly id: string
-  readonly date: Date
-}
-
-/**
- * The message in the form of RFC 5322. The library composes it, and folds and encodes the headers. Its own output is a stream, which
- * is not used here. It gets texts only, and reads no files or URLs.
- */
-const written = ({ bcc, cc, date, html, id, replyTo, subject, text, to }: Mail): string => {
-  const composer = new MailComposer({
-    to: [...to],
-    cc: [...cc],
-    bcc: [...bcc],
-    ...(replyTo === null ? {} : { replyTo }),
-    subject: isEncodedWord(subject) ? encodedWords(subject) : subject,
-    date,
-    messageId: `<${id}@tidegate.invalid>`,
-    baseBoundary: id,
-    alternatives: [
-      ...(text === null ? [] : [{ ...encoded, contentType: "text/plain; charset=utf-8", content: text }]),
-      ...(html === null ? [] : [{ ...encoded, contentType: "text/html; charset=utf-8", content: html }])
-    ],
-    disableFileAccess: true,
-    disableUrlAccess: true
-  })
-  const root = composer.compile()
-  // The API takes the bcc recipients from the message, and removes them from it.
-  root.keepBcc = true
-  return partOf(root)
-}
-
-/** A text that looks like an encoded word would be decoded: the whole text is encoded, like non-ASCII text. */
-const encodedWords = (text: string): string => {
-  const words: Array<string> = []
-  let word = ""
-  for (const character of text) {
-    if (Buffer.byteLength(word + character) > 42) {
-      words.push(word)
-      word = ""
-    }
-    word += character
-  }
-  return [...words, word].map((one) => `=?UTF-8?B?${Buffer.from(one).toString("base64")}?=`).join(" ")
-}
-
-/** With base64 no line of a text can look like the end of a part, or be too long. */
-const encoded = { contentTransferEncoding: "base64" } as const
-
-const partOf = (node: MimeNode): string => {
-  const head = `${node.buildHeaders()}\r\n\r\n`
-  if (!node.boundary) return head + lines(Buffer.from(node.content as string).toString("base64"))
-  const parts = node.childNodes.map((child) => `--${node.boundary}\r\n${partOf(child)}\r\n`)
-  return `${head}${parts.join("")}--${node.boundary}--\r\n`
-}
-
-const lines = (base64: string): string => base64.replaceAll(/.{76}(?=.)/g, "$&\r\n")

@@ -65,10 +65,16 @@ const exceptions: ReadonlyArray<{
       "runs at its users, and calls the gateway, and an app on the same machine for a tunnel; no part of the gateway may import it"
   },
   {
-    files: /^packages\/connectors\/src\/Mailbox\.ts$/,
+    files: /^packages\/connectors\/src\/WrittenLetter\.ts$/,
     from: /^nodemailer\/lib\/mail-composer$/,
     names: ["*"],
     reason: "composes a letter of texts and sends nothing; its ways to read files and URLs are switched off"
+  },
+  {
+    files: /^packages\/connectors\/src\/Dkim\.ts$/,
+    from: /^nodemailer\/lib\/dkim\/sign$/,
+    names: ["*"],
+    reason: "signs the headers of a letter with a key that it is given"
   },
   {
     files: /^packages\/formatter\/src\/engine\/Libraries\.ts$/,

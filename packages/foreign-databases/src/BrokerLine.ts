@@ -35,9 +35,9 @@ const failed = (code: SessionFailure["code"], message: string): SessionFailure =
 
 const failureOf = (error: unknown): SessionFailure => {
   if (error instanceof ServerFault) return failed(error.code, error.message)
-  if (error instanceof RangeError) return failed("PROTOCOL_ERROR", "the broker does not keep to the protocol")
+  if (error instanceof RangeError) return failed("PROTOCOL_ERROR", "the server does not keep to the protocol")
   if (error instanceof Error) return failed(errorCodeOf(error), errorMessageOf(error))
-  return failed("SOCKET_CLOSED", "the broker has hung up")
+  return failed("SOCKET_CLOSED", "the server has hung up")
 }
 
 /**
@@ -127,7 +127,7 @@ export class BrokerLine {
       try {
         this.#allowed -= chunk.length
         if (this.#allowed < 0) {
-          throw new ServerFault("RESPONSE_TOO_LARGE", "the broker says more than a message is answered by")
+          throw new ServerFault("RESPONSE_TOO_LARGE", "the server says more than a message is answered by")
         }
         this.#events.read(chunk)
       } catch (fault) {

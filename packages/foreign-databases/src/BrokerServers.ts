@@ -10,10 +10,12 @@ import { cancelled, SessionFailure } from "@tidegate/connectors/Failure"
 import { Egress, type Guard } from "@tidegate/egress/Egress"
 import { amqp } from "./AmqpPublisher.ts"
 import { kafka } from "./KafkaPublisher.ts"
+import { mysql } from "./MysqlPublisher.ts"
 import { nats } from "./NatsPublisher.ts"
 import { type Idle, Places } from "./Places.ts"
 import type { Protocol, Publisher } from "./Publisher.ts"
 import { redis } from "./RedisPublisher.ts"
+import { smtp } from "./SmtpPublisher.ts"
 
 /** Default number of connections of a process to message brokers. */
 const usualMost = 256
@@ -21,7 +23,7 @@ const usualMost = 256
 /** How long a send waits for a permit: less than the timeout of a send, so that the failure names the missing permit. */
 const patience = "20 seconds"
 
-const protocols: { readonly [P in BrokerProtocol]: Protocol<P> } = { amqp, redis, nats, kafka }
+const protocols: { readonly [P in BrokerProtocol]: Protocol<P> } = { amqp, redis, nats, mysql, smtp, kafka }
 
 /** Nothing was sent, and the failure says nothing about the broker. */
 const noPlace = new SessionFailure({

@@ -27,6 +27,11 @@ export class FrameCutter {
     this.#size = header
   }
 
+  /** Whether no part of a frame has arrived. */
+  get isBetween(): boolean {
+    return this.#have === 0
+  }
+
   /** Passes on the frames that are complete. */
   read(chunk: Buffer, pass: (frame: Buffer) => void): void {
     let at = 0

@@ -31,6 +31,8 @@ const fetching = pulls(
 )
 const refusing = pulls("A refused event is handed out again by the retry rule, with the same ids")
 const pullLimits = pulls("Numbers and texts beyond their limits are refused")
+const mail = tests("packages/foreign-databases/test/SmtpStrangers.test.ts")
+const mysql = tests("packages/foreign-databases/test/MysqlStrangers.test.ts")
 const strangers = tests("packages/foreign-databases/test/Strangers.test.ts")
 
 /** Types that have separate rows. */
@@ -43,7 +45,9 @@ const told = new Set([
   "REDIS_STREAM",
   "NATS_JETSTREAM",
   "KAFKA",
-  "PULL"
+  "PULL",
+  "SMTP",
+  "MYSQL"
 ])
 const calling = connectors.map(({ type }) => type).filter((type) => !told.has(type))
 const authTypes: ReadonlySet<string> = new Set(connectors.flatMap(({ auths }) => auths.map(String)))
@@ -252,6 +256,8 @@ export const destinations: Section = {
     row("type RABBITMQ", amqp("Message to a broker %s has the expected result")),
     row("type REDIS_STREAM", redis("Entry for a server %s has the expected result")),
     row("type NATS_JETSTREAM", nats("Message to a server %s has the expected result")),
+    row("type MYSQL", mysql("Row for a server %s has the expected result")),
+    row("type SMTP", mail("Letter to a server %s has the expected result")),
     row(
       "auth_type NATS_TOKEN",
       realNats("Message is delivered over TLS by a token, and not to a server with another certificate")

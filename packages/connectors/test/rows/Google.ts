@@ -62,3 +62,26 @@ export const mailbox: ConformanceRow = {
   notReached: tokenNotReached,
   triedWith: "a mock server that @googleapis/gmail also calls; messages are parsed by postal-mime"
 }
+
+export const gcpPubSub: ConformanceRow = {
+  type: "GCP_PUBSUB",
+  mock: (origin) => {
+    const { config, ...tokens } = tokensAt(`${origin}/token`)
+    return { config: { ...config, endpoint: origin }, ...tokens }
+  },
+  accepted: { status: 200, body: JSON.stringify({ messageIds: ["19916711285"] }) },
+  failures: {
+    ...failures,
+    refused: [
+      ...failures.refused.filter(({ status }) => status !== 404),
+      { ...no(404, "NOT_FOUND"), code: "BAD_RESPONSE", final: false }
+    ]
+  },
+  addresses: {
+    ...tokenAddresses({}),
+    ...addresses,
+    endpoint: ({ url }) => ({ config: { endpoint: url }, auth_type: "NO_AUTH", auth: {} })
+  },
+  notReached: tokenNotReached,
+  triedWith: "a mock server that @google-cloud/pubsub has also called"
+}

@@ -3,17 +3,19 @@ import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
 import { cli } from "./Cli.ts"
 import { emailApi } from "./EmailApi.ts"
-import { mailbox, spreadsheet } from "./Google.ts"
+import { gcpPubSub, mailbox, spreadsheet } from "./Google.ts"
 import { http } from "./Http.ts"
 import { kafka } from "./Kafka.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
+import { mysql } from "./Mysql.ts"
 import { natsJetStream } from "./NatsJetStream.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { pull } from "./Pull.ts"
 import { rabbitMq } from "./RabbitMq.ts"
 import { redisStream } from "./RedisStream.ts"
+import { smtp } from "./Smtp.ts"
 import { sqlDatabase } from "./SqlDatabase.ts"
 import type { ConformanceRow } from "./Row.ts"
 
@@ -26,6 +28,7 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   spreadsheet,
   mailbox,
   emailApi,
+  smtp,
   chatBot,
   chatWebhook,
   messenger,
@@ -35,6 +38,7 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   objectStoreR,
   objectStoreS,
   sqlDatabase,
+  mysql,
   rabbitMq,
   redisStream,
   natsJetStream,
@@ -42,7 +46,8 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   awsSqs,
   awsSns,
   awsEventBridge,
-  awsKinesis
+  awsKinesis,
+  gcpPubSub
 ]
 
 const byType: ReadonlyMap<string, ConformanceRow> = new Map(rows.map((row) => [row.type, row]))

@@ -1,0 +1,12 @@
+import { Schema } from "effect"
+import { HttpUrl, setting } from "./Settings.ts"
+
+const Endpoint = HttpUrl(512).check(
+  Schema.makeFilter((written: string) => {
+    const url = URL.parse(written)
+    return (url?.pathname === "/" && url.search === "") || "must be an origin: without a path and a query"
+  })
+)
+
+/** The setting with the origin of a service that is not at its usual place. */
+export const endpointOf = (description: string) => setting(Endpoint.annotate({ description }), null)

@@ -1,0 +1,262 @@
+import { BrokerRefusal, type SmtpLetter, type SmtpServer } from "@tidegate/connectors/Brokers"
+import { cancelled, SessionFailure } from "@tidegate/connectors/Failure"
+import type { Guard } from "@tidegate/egress/Egress"
+import { BrokerLine } from "./BrokerLine.ts"
+import { LineCutter } from "./LineCutter.ts"
+import type { Protocol, Published, Publisher } from "./Publisher.ts"
+import { ServerFault } from "./ServerFrames.ts"
+import {
+  type Abilities,
+  abilitiesIn,
+  type Command,
+  command,
+  hello,
+  refusal,
+  type Reply,
+  signInBy,
+  transactionOf
+} from "./SmtpCommands.ts"
+
+/** The standard has 512 bytes. */
+const longestLine = 4_096
+const mostLines = 100
+
+const quit = Buffer.from("QUIT\r\n")
+const interrupted = new ServerFault("NETWORK_REQUEST_CANCELED", "interrupted by the gateway")
+
+/** The server has the whole letter, and has not said what it does with it. */
+const ambiguous = ({ broken, code, final, message }: SessionFailure): SessionFailure =>
+  new SessionFailure({
+    code,
+    message: `${message}, after it had got the whole letter: it may have taken it`,
+    final,
+    broken
+  })
+
+interface Job {
+  readonly letter: SmtpLetter
+  done: (result: Published) => void
+}
+
+type Ended = BrokerRefusal | SessionFailure
+
+/**
+ * As much of SMTP (RFC 5321) as it takes to send letters. The client library opens its sockets itself, encrypts them past the guard, and
+ * keeps what a server says without a limit.
+ */
+class SmtpPublisher implements Publisher<SmtpLetter> {
+  readonly #place: SmtpServer
+  readonly #line: BrokerLine
+  readonly #cutter = new LineCutter(longestLine, () => null)
+  #signedIn: ((failure: Ended | null) => void) | null
+  /** Why the connection has ended; null if it has not. */
+  #ended: Ended | null = null
+  /** Lines of a reply whose last line has not come. */
+  #lines: Array<string> = []
+  #code = ""
+  /** Who waits for the next reply: the protocol has one command at a time. */
+  #replied: ((reply: Reply) => void) | null = null
+  #isSecuring = false
+  #abilities: Abilities = new Map()
+  /** The letter that is under way, and those behind it. */
+  readonly #jobs: Array<Job> = []
+  #isBusy = true
+  /** Whether the server has the whole letter that is under way. */
+  #isWhole = false
+
+  constructor(guard: Guard, place: SmtpServer, signedIn: (failure: Ended | null) => void) {
+    this.#place = place
+    this.#signedIn = signedIn
+    const { host, port, tls, tlsFirst } = place
+    this.#expect({ name: "GREETING", goesOn: "2", parts: [] }, () => this.#greet(tls && !tlsFirst), this.#refused)
+    this.#line = new BrokerLine(
+      guard,
+      { host, port, tls, tlsLater: !tlsFirst },
+      {
+        opened: () => this.#opened(),
+        read: (chunk) => this.#cutter.read(chunk, (line) => this.#take(line)),
+        ended: (failure) => this.#end(failure)
+      }
+    )
+  }
+
+  isOpen(): boolean {
+    return this.#line.isOpen
+  }
+
+  close(): void {
+    // The farewell would become a part of a letter that is under way.
+    if (this.#isBusy) this.#line.fail(interrupted)
+    else this.#line.close(quit, cancelled)
+  }
+
+  publish(letter: SmtpLetter, done: (result: Published) => void): () => void {
+    const ended = this.#ended
+    if (ended !== null) {
+      queueMicrotask(() => done(ended))
+      return () => undefined
+    }
+    const job: Job = { letter, done }
+    this.#jobs.push(job)
+    queueMicrotask(() => this.#next())
+    return () => {
+      const at = this.#jobs.indexOf(job)
+      if (at === -1) return
+      job.done = () => undefined
+      // The half of a letter cannot be taken back while the connection lasts.
+      if (at === 0 && this.#isBusy) {
+        return this.#line.fail(interrupted)
+      }
+      this.#jobs.splice(at, 1)
+    }
+  }
+
+  /** Says hello, over TLS if the server has to be asked for it first. */
+  #greet(isPlain: boolean): void {
+    this.#run(
+      [hello],
+      (reply) => {
+        this.#abilities = abilitiesIn(reply)
+        if (!isPlain) return this.#signIn()
+        if (!this.#abilities.has("STARTTLS")) {
+          throw new ServerFault("ERR_SSL_WRONG_VERSION_NUMBER", "the server speaks no TLS")
+        }
+        this.#run(
+          [command("STARTTLS", "STARTTLS")],
+          () => {
+            this.#isSecuring = true
+            this.#line.secure()
+          },
+          this.#refused
+        )
+      },
+      this.#refused
+    )
+  }
+
+  #opened(): void {
+    if (!this.#isSecuring) return
+    // What came in plain text may have been injected by an attacker.
+    if (!this.#cutter.isBetween || this.#lines.length > 0) {
+      return this.#line.fail(new ServerFault("PROTOCOL_ERROR", "the server speaks before TLS"))
+    }
+    this.#greet(false)
+  }
+
+  #signIn(): void {
+    const { password, username } = this.#place
+    const commands = username === "" && password === "" ? [] : signInBy(this.#abilities.get("AUTH") ?? "", this.#place)
+    if (commands === null) return this.#refused(refusal("MECHANISM"))
+    this.#run(
+      commands,
+      () => {
+        this.#isBusy = false
+        this.#settle(null)
+        this.#next()
+      },
+      this.#refused
+    )
+  }
+
+  /** Sends the next letter, if none is under way. */
+  #next(): void {
+    const [job] = this.#jobs
+    if (job === undefined || this.#isBusy || this.#ended !== null) return
+    const commands = transactionOf(job.letter, this.#abilities)
+    if (commands instanceof BrokerRefusal) {
+      this.#done(commands)
+      return this.#next()
+    }
+    this.#isBusy = true
+    this.#run(
+      commands,
+      ({ code, lines }) => {
+        this.#isBusy = false
+        this.#done(`${code} ${lines.join(" ")}`)
+        this.#next()
+      },
+      (refused) => {
+        this.#done(refused)
+        // To all recipients or to none: those that were taken before the refused one are forgotten.
+        this.#run(
+          [command("RSET", "RSET")],
+          () => {
+            this.#isBusy = false
+            this.#next()
+          },
+          this.#refused
+        )
+      }
+    )
+  }
+
+  #done(result: Published): void {
+    this.#isWhole = false
+    this.#jobs.shift()?.done(result)
+  }
+
+  /** Sends the commands one after the other. `done` gets the last reply, `failed` the first refusal. */
+  #run(
+    commands: ReadonlyArray<Command>,
+    done: (reply: Reply) => void,
+    failed: (refusal: BrokerRefusal) => void,
+    last: Reply = { code: "", lines: [] }
+  ): void {
+    const [next, ...others] = commands
+    if (next === undefined) return done(last)
+    this.#expect(next, (reply) => this.#run(others, done, failed, reply), failed)
+    this.#isWhole = next.isLetter === true
+    this.#line.ask(next.parts, 0)
+  }
+
+  #expect({ goesOn, name }: Command, done: (reply: Reply) => void, failed: (refusal: BrokerRefusal) => void): void {
+    this.#replied = (reply) => {
+      if (reply.code.startsWith(goesOn)) return done(reply)
+      if (!/^[45]/.test(reply.code)) throw new ServerFault("PROTOCOL_ERROR", "the server does not answer as SMTP does")
+      const refused = refusal(`${name} ${reply.code}`, reply.lines.join(" "))
+      // It shuts down.
+      if (reply.code === "421") return this.#refused(refused)
+      failed(refused)
+    }
+  }
+
+  #take(line: string): void {
+    const [, code, sign, text = ""] = /^(\d{3})(?:([ -])(.*))?$/s.exec(line) ?? []
+    const lines = this.#lines
+    if (code === undefined || (lines.length > 0 && code !== this.#code)) {
+      throw new ServerFault("PROTOCOL_ERROR", "the server does not answer as SMTP does")
+    }
+    if (lines.length === mostLines) throw new ServerFault("RESPONSE_TOO_LARGE", "the server answers in too many lines")
+    this.#code = code
+    lines.push(text)
+    if (sign === "-") return
+    this.#lines = []
+    const replied = this.#replied
+    this.#replied = null
+    if (replied !== null) return replied({ code, lines })
+    if (code !== "421") throw new ServerFault("PROTOCOL_ERROR", "the server answers what nobody has asked")
+    this.#refused(refusal(`MAIL ${code}`, lines.join(" ")))
+  }
+
+  /** The connection is of no use any more. */
+  readonly #refused = (refused: BrokerRefusal): void => {
+    this.#end(refused)
+    this.#line.close(quit, cancelled)
+  }
+
+  #end(failure: Ended): void {
+    this.#ended ??= failure
+    const first = this.#isWhole && failure instanceof SessionFailure ? ambiguous(failure) : failure
+    for (const [at, job] of this.#jobs.splice(0).entries()) job.done(at === 0 ? first : failure)
+    this.#settle(failure)
+  }
+
+  #settle(failure: Ended | null): void {
+    this.#signedIn?.(failure)
+    this.#signedIn = null
+  }
+}
+
+export const smtp: Protocol<"smtp"> = {
+  connect: (guard, place, signedIn) => new SmtpPublisher(guard, place, signedIn)
+}

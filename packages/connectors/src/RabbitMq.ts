@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { loopHeader } from "@tidegate/model/HeaderRules"
 import type { Message } from "@tidegate/model/Message"
 import type { AmqpMessage } from "./Brokers.ts"
 import { eventFields, lasting, type Meaning, messagesAtOnce, passing, publishing } from "./BrokerSession.ts"
@@ -42,7 +43,7 @@ const messageOf = (
     routingKey,
     contentType: property(message.headers["content-type"]),
     contentEncoding: property(message.headers["content-encoding"]),
-    headers: eventFields(facts),
+    headers: facts.loop === undefined ? eventFields(facts) : { ...eventFields(facts), [loopHeader]: facts.loop },
     body: message.body
   }
 }

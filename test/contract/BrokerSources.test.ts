@@ -29,7 +29,7 @@ const subscribe = (gateway: Gateway, broker: FakeRabbit, change: object = {}) =>
       subscription: subscriptionAt(broker, change),
       auth: { username: "tidegate", password: broker.password }
     }
-  } as never)
+  })
 
 const messages = (count: number, from = 0): ReadonlyArray<FakeMessage> =>
   Array.from({ length: count }, (_, n) => ({ id: `m${from + n}`, body: JSON.stringify({ n: from + n }) }))
@@ -121,7 +121,7 @@ it("A source fetches nothing while it is disabled, changed settings hold at once
   expect((await gateway.api("GET", `/sources/${source.id}`)).subscription_state).toMatchObject({ status: "disabled" })
   await gateway.api("PUT", `/sources/${source.id}/enable`)
   await state(gateway, source.id, { status: "connected", stored_count: 3 })
-  await gateway.api("PATCH", `/sources/${source.id}`, { config: { subscription: { queue: "others" } } } as never)
+  await gateway.api("PATCH", `/sources/${source.id}`, { config: { subscription: { queue: "others" } } })
   broker.publish("others", ...messages(1, 10))
   await state(gateway, source.id, { status: "connected", stored_count: 4 })
   await eventually("nobody consumes", () => broker.queue("orders").consumers.size === 0 || null)
@@ -136,11 +136,11 @@ it("A source says why it is not connected, and connects once its settings are ri
   const source = await subscribe(gateway, broker)
   await state(gateway, source.id, { status: "connected" })
   const wrong = { username: "tidegate", password: "wrong-password" }
-  await gateway.api("PATCH", `/sources/${source.id}`, { config: { auth: wrong } } as never)
+  await gateway.api("PATCH", `/sources/${source.id}`, { config: { auth: wrong } })
   const failing = await state(gateway, source.id, { status: "failing" })
   expect(failing).toMatchObject({ connected_at: null, last_error: expect.stringMatching(/^the broker does not let/) })
   const right = { ...wrong, password: broker.password }
-  await gateway.api("PATCH", `/sources/${source.id}`, { config: { auth: right } } as never)
+  await gateway.api("PATCH", `/sources/${source.id}`, { config: { auth: right } })
   expect(await state(gateway, source.id, { status: "connected" })).toMatchObject({ last_error: null })
 })
 

@@ -20,7 +20,7 @@ const subscribe = (gateway: Gateway, port: number, queue: string) =>
     name: gateway.name("orders"),
     type: "RABBITMQ",
     config: { subscription: { ...place(port), queue }, auth }
-  } as never)
+  })
 
 const stateOf = async (gateway: Gateway, id: string) => (await gateway.api("GET", `/sources/${id}`)).subscription_state!
 
@@ -28,9 +28,9 @@ const messages = (from: number, count: number) =>
   Array.from({ length: count }, (_, n) => ({ id: `m${from + n}`, body: Buffer.from(`{"n":${from + n}}`) }))
 
 describe.skipIf(program === undefined)("Source in RabbitMQ (skipped if it is not installed)", () => {
-  it.for(["read classic", "read quorum"])(
-    "Each message of the queue %s is one request, after kill -9 of the gateway and of the broker",
-    async (queue, { gateway, rabbit }) => {
+  for (const queue of ["read classic", "read quorum"]) {
+    const title = `Each message of the queue ${queue} is one request, after kill -9 of the gateway and of the broker`
+    it(title, { timeout: 300_000 }, async ({ gateway, rabbit }) => {
       const source = await subscribe(gateway, rabbit.port, queue)
       const stored = async () =>
         Number((await gateway.sql("select count(*) as n from requests where source_id = $1", [source.id]))[0]!["n"])
@@ -59,9 +59,8 @@ describe.skipIf(program === undefined)("Source in RabbitMQ (skipped if it is not
         (await rabbit.taken(queue)).length === 0 ? true : null
       )
       expect(await stored()).toBe(1_000)
-    },
-    300_000
-  )
+    })
+  }
 
   it("A message that is too large is dead-lettered by the broker", async ({ gateway, rabbit }) => {
     const source = await subscribe(gateway, rabbit.port, "read classic")
@@ -87,7 +86,7 @@ describe.skipIf(program === undefined)("Source in RabbitMQ (skipped if it is not
         routing_key: "order.again",
         auth_type: "DATABASE_PASSWORD",
         auth
-      } as never,
+      },
       "RABBITMQ"
     )
     await gateway.connection(source, destination)

@@ -19,7 +19,8 @@ const besideBody = 192 * 1024
 const shareOfHeads = 8
 
 /** A message whose body has not arrived completely. */
-interface Incoming extends Omit<Received, "body"> {
+interface Incoming {
+  readonly message: Omit<Received, "body">
   /** Bytes of its properties and headers. */
   readonly besides: number
   /** Null: it is too large, and is dropped. */
@@ -150,9 +151,7 @@ class AmqpConsumer implements Consumer {
     if (size > largest) throw new ServerFault("RESPONSE_TOO_LARGE", "the broker sends a message that is too large")
     this.#amqp.line.grant(size + Math.ceil(size / shareOfHeads))
     this.#incoming = {
-      ...delivered,
-      ...message,
-      size,
+      message: { ...delivered, ...message, size },
       besides: payload.length,
       parts: size > maxMessageBody ? null : [],
       left: size
@@ -168,7 +167,7 @@ class AmqpConsumer implements Consumer {
     if (incoming.left === 0) this.#complete(incoming)
   }
 
-  #complete({ besides, left: _, parts, ...message }: Incoming): void {
+  #complete({ besides, message, parts }: Incoming): void {
     this.#incoming = null
     const body = parts === null ? null : parts.length === 1 ? parts[0]! : Buffer.concat(parts)
     this.#waiting.push({ ...message, body })

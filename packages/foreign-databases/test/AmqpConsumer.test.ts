@@ -105,8 +105,8 @@ describe("Subscription at a broker that speaks AMQP", () => {
       const queue = broker.queue("orders")
       broker.publish("orders", ...numbered(2))
       const first = yield* open(placeAt(broker.port))
-      let arrived: ReadonlyArray<Received> = []
-      while (arrived.length < 2) arrived = [...arrived, ...(yield* first.take)]
+      const arrived: Array<Received> = []
+      while (arrived.length < 2) arrived.push(...(yield* first.take))
       yield* first.settle(rejecting(arrived.slice(0, 1)))
       yield* seen("the broker knows", () => queue.dead.length === 1)
       broker.cut()
@@ -123,8 +123,8 @@ describe("Subscription at a broker that speaks AMQP", () => {
       const [large, most] = [maxMessageBody + 1, maxMessageBody]
       broker.publish("orders", { id: "large", body: Buffer.alloc(large) }, { id: "most", body: Buffer.alloc(most, 7) })
       const subscription = yield* open(placeAt(broker.port))
-      let arrived: ReadonlyArray<Received> = []
-      while (arrived.length < 2) arrived = [...arrived, ...(yield* subscription.take)]
+      const arrived: Array<Received> = []
+      while (arrived.length < 2) arrived.push(...(yield* subscription.take))
       expect(arrived.map(({ body, id, size }) => [id, size, body?.length])).toEqual([
         ["large", large, undefined],
         ["most", most, most]

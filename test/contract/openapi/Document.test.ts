@@ -102,7 +102,7 @@ describe("OpenAPI document", () => {
     expect(bare).toEqual([])
     const { SourceWrite, DestinationWrite, ConnectionRule } = document.json.components.schemas
     expect([SourceWrite, DestinationWrite, ConnectionRule].map(({ anyOf }) => anyOf.length)).toEqual([
-      14,
+      15,
       connectors.length,
       5
     ])

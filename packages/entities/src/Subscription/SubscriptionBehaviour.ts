@@ -169,12 +169,13 @@ const layerWith = ({ connected, loops, routing, stores, subscriptions, underWay,
 
       const hold = Effect.fnUntraced(function* (held: HeldSubscription) {
         const row = brokerSourceOf(held.type)
-        if (row === undefined) return yield* failed(held, unknownType, 0)
         const auth = yield* readCredentials(held)
-        if (auth === null) return yield* failed(held, unreadable, 0)
+        if (row === undefined || auth === null) {
+          return yield* failed(held, row === undefined ? unknownType : unreadable, 0)
+        }
         const began = { at: 0 }
         const work = Effect.scoped(consume(held, row, auth, began))
-        yield* Effect.raceFirst(connected.within(held.team_id)(work), isChanged(held)).pipe(
+        return yield* Effect.raceFirst(connected.within(held.team_id)(work), isChanged(held)).pipe(
           Effect.catchIf(isBrokers, (failure) => failed(held, failureText(row, failure, auth), began.at))
         )
       })

@@ -225,6 +225,32 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     expect(await page.locator(`time[datetime="${made?.next_due_at}"]`).count()).toBe(1)
   })
 
+  it("A source of a broker is made by its form, and its page says how the subscription is doing", async ({
+    gateway,
+    page
+  }) => {
+    await page.goto("./sources/new")
+    const name = gateway.name("queue")
+    await page.getByLabel("Name", { exact: true }).fill(name)
+    await page.getByLabel("Type", { exact: true }).selectOption("RABBITMQ")
+    // Nothing listens on this port of the machine.
+    await page.getByLabel("host (required)").fill("127.0.0.1")
+    await page.getByLabel("port").fill("1")
+    await page.getByLabel("queue (required)").fill("orders")
+    await page.getByLabel("username (required)").fill("tidegate")
+    await page.getByLabel("password (required)").fill("a-long-password")
+    await page.getByRole("button", { name: "Create the source" }).click()
+    await heading(page, name).waitFor()
+    await page.getByText("0 stored, 0 delivered again, 0 rejected").waitFor()
+    expect(await page.getByText("URL", { exact: true }).count()).toBe(0)
+    const { models } = await gateway.api("GET", "/sources?limit=100")
+    const made = models.find((one: { name: string }) => one.name === name)
+    expect(made).toMatchObject({
+      type: "RABBITMQ",
+      config: { subscription: { host: "127.0.0.1", port: 1, queue: "orders" }, auth: { username: "tidegate" } }
+    })
+  })
+
   it("A connection is paused and resumed, and a source is disabled after a second click", async ({ page, traffic }) => {
     await open(page, "Connections")
     await firstRow(page).click()

@@ -1,7 +1,7 @@
 /** The introduction of each page of `docs/api/`, by its tag: how the calls work together, and where the guide is. */
 export const introductions: Readonly<Record<string, string>> = {
   Sources:
-    "A source has a URL to which senders post, and defines who may send. Guides: [sources](../sources.md), [providers](../providers.md), [sources with a schedule](../scheduled-sources.md). `PUT /sources` creates or updates a source by name, so a setup script can run repeatedly.",
+    "A source has a URL to which senders post, and defines who may send. Guides: [sources](../sources.md), [providers](../providers.md), [sources with a schedule](../scheduled-sources.md), [sources of a message broker](../broker-sources.md). `PUT /sources` creates or updates a source by name, so a setup script can run repeatedly.",
   Channels:
     "A provider source receives the items of a provider: by notifications, through a **channel**, or by polling. Guide: [provider sources](../provider-sources.md).",
   Destinations:

@@ -29,6 +29,7 @@ import { processRoom } from "@tidegate/runtime/WeighedCache"
 import { TeamLimits } from "@tidegate/resources/TeamLimits"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
 import * as BrokerServers from "@tidegate/foreign-databases/BrokerServers"
+import * as BrokerSubscriptions from "@tidegate/foreign-databases/BrokerSubscriptions"
 import * as PostgresServers from "@tidegate/foreign-databases/PostgresServers"
 import * as Database from "@tidegate/storage/Database"
 import * as EmbeddedPostgres from "@tidegate/embedded-postgres/EmbeddedPostgres"
@@ -96,7 +97,8 @@ const actors = ({ mail, retention, senderDomains, workflowConcurrency }: Setting
       Layer.succeed(CallsAtOnce, workflowConcurrency),
       Layer.sync(Room, () => new RunRoom(runBytes())),
       PostgresServers.layer(),
-      BrokerServers.layer()
+      BrokerServers.layer(),
+      BrokerSubscriptions.layer
     )
   )
 

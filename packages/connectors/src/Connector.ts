@@ -134,6 +134,8 @@ export interface AttemptFacts {
   readonly shown: MessageHead
   /** Equal for events that the connection delivers one after the other. At most 11 letters, digits, dashes and underscores. */
   readonly orderingKey: string | null
+  /** The value of `gateway-loop`, for what can lead back to the gateway: see `LoopMark.ts`. Only of sends over a session. */
+  readonly loop?: string
   /** The attempt is of a workflow step: it has no connection, and `eventId` is the step's, the same for all of its attempts. */
   readonly isStep?: boolean
 }

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { loopHeader } from "@tidegate/model/HeaderRules"
 import type { Message } from "@tidegate/model/Message"
 import type { AmqpMessage } from "./Brokers.ts"
 import { eventFields, lasting, type Meaning, messagesAtOnce, passing, publishing } from "./BrokerSession.ts"
@@ -13,7 +14,8 @@ const longestShort = 255
 const isShort = (written: string): boolean => Buffer.byteLength(written) <= longestShort
 
 const notName = "must be a name of at most 255 bytes without control characters"
-const Name = (description: string) =>
+/** A name that the protocol writes as a short text. */
+export const ShortName = (description: string) =>
   text.annotate({ description }).check(
     Schema.isPattern(/^\P{Cc}{0,255}$/u, { message: notName }).abort(),
     Schema.makeFilter((name: string) => isShort(name) || notName)
@@ -41,7 +43,7 @@ const messageOf = (
     routingKey,
     contentType: property(message.headers["content-type"]),
     contentEncoding: property(message.headers["content-encoding"]),
-    headers: eventFields(facts),
+    headers: facts.loop === undefined ? eventFields(facts) : { ...eventFields(facts), [loopHeader]: facts.loop },
     body: message.body
   }
 }
@@ -67,9 +69,9 @@ export const rabbitMq = connector({
   description: "Publishes a message to an exchange of RabbitMQ.",
   settings: {
     ...serverAddress(5_671, "rabbit.example.com"),
-    vhost: setting(Name("The virtual host"), "/"),
+    vhost: setting(ShortName("The virtual host"), "/"),
     exchange: setting(
-      Name("The exchange. Empty: the default exchange, whose routing keys are the names of queues"),
+      ShortName("The exchange. Empty: the default exchange, whose routing keys are the names of queues"),
       ""
     ),
     routing_key: setting(TemplateText(1_024), ""),

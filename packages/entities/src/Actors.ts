@@ -20,6 +20,8 @@ import * as KeyLimitBehaviour from "./KeyLimit/KeyLimitBehaviour.ts"
 import * as Retention from "./Retention.ts"
 import * as ScheduledSources from "./Source/ScheduledSources.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
+import * as SubscriptionBehaviour from "./Subscription/SubscriptionBehaviour.ts"
+import * as SubscriptionLooks from "./Subscription/SubscriptionLooks.ts"
 import * as TeamDeletions from "./TeamDeletions.ts"
 import * as Poller from "./dispatch/Poller.ts"
 import * as TransformationBehaviour from "./Transformation/TransformationBehaviour.ts"
@@ -48,6 +50,8 @@ export const layer = (
     BulkOperationBehaviour.layer,
     KeyLimitBehaviour.layer,
     ChannelBehaviour.layer,
+    SubscriptionBehaviour.layer,
+    SubscriptionLooks.layer,
     Poller.layer,
     Alarms.layer,
     AlertDelivery.layer,

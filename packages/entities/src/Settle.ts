@@ -13,10 +13,11 @@ export const settling: Effect.Effect<
 > = Effect.gen(function* () {
   const cancellations = yield* Cancellations
   const sharding = yield* Effect.context<Sharding>()
-  const { wakeChannel } = yield* wakeUps
-  return ({ cancelled, channel, destinations }) =>
+  const { wakeChannel, wakeSubscription } = yield* wakeUps
+  return ({ cancelled, channel, destinations, subscription }) =>
     Effect.forEach(cancelled, cancellations.request, { discard: true }).pipe(
       Effect.andThen(channel === undefined ? Effect.void : wakeChannel(channel)),
+      Effect.andThen(subscription === undefined ? Effect.void : wakeSubscription(subscription)),
       Effect.andThen(reloadDestinations(destinations)),
       Effect.provideContext(sharding)
     )

@@ -1,4 +1,4 @@
-import { EntityId, type Sharding } from "effect/cluster"
+import { EntityId, ShardId, type Sharding } from "effect/cluster"
 
 /** Fixed for the life of a database: every waiting row names its shard, so that a runner finds the rows of its shards. */
 export const shardsPerGroup = 64
@@ -6,6 +6,10 @@ export const shardsPerGroup = 64
 /** The shard that an entity of this id lives on. */
 export const shardOf = (sharding: Sharding.Sharding["Service"], entityId: string): number =>
   sharding.getShardId(EntityId.make(entityId), "default").id
+
+/** Whether this process holds the shard that an entity of this id lives on. */
+export const holdsShardOf = (sharding: Sharding.Sharding["Service"], entityId: string): boolean =>
+  sharding.hasShardId(ShardId.make("default", shardOf(sharding, entityId)))
 
 const idsOn = new WeakMap<Sharding.Sharding["Service"], Map<number, string>>()
 

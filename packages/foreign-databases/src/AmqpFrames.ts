@@ -2,7 +2,7 @@ import { FrameCutter, type FrameHead } from "./FrameCutter.ts"
 import { ServerFault } from "./ServerFrames.ts"
 
 /**
- * The frames of AMQP 0-9-1, as far as a publisher needs them. No client library is used: those that there are open their sockets
+ * The frames of AMQP 0-9-1, as far as a publisher and a consumer need them. No client library is used: those that there are open their sockets
  * themselves, so none can be given one that the guard has opened.
  */
 
@@ -34,8 +34,15 @@ export const methods = {
   select: method(85, 10),
   selectOk: method(85, 11),
   publish: method(60, 40),
+  qos: method(60, 10),
+  qosOk: method(60, 11),
+  consume: method(60, 20),
+  consumeOk: method(60, 21),
+  cancel: method(60, 30),
   returned: method(60, 50),
+  deliver: method(60, 60),
   ack: method(60, 80),
+  reject: method(60, 90),
   nack: method(60, 120)
 } as const
 
@@ -46,15 +53,19 @@ export interface Frame {
 
 const kinds: ReadonlySet<number> = new Set(Object.values(frameKinds))
 
-/** The broker's frames. Bodies of returned messages are dropped as they arrive. */
+/** The broker's frames. */
 export class FrameReader {
   /** The longest frame; the protocol's minimum until both sides have agreed. */
   longest: number = shortestMax
   readonly #pass: (frame: Frame) => void
   readonly #cutter = new FrameCutter(frameHead, (head) => this.#begin(head))
 
-  constructor(pass: (frame: Frame) => void) {
+  readonly #bodies: "kept" | "dropped"
+
+  /** `bodies`: whether they are passed on, or dropped as they arrive. */
+  constructor(pass: (frame: Frame) => void, bodies: "kept" | "dropped" = "dropped") {
     this.#pass = pass
+    this.#bodies = bodies
   }
 
   read(chunk: Buffer): void {
@@ -69,7 +80,7 @@ export class FrameReader {
     if (!kinds.has(kind)) throw new ServerFault("PROTOCOL_ERROR", "the server does not speak AMQP 0-9-1")
     const size = frameHead + head.readUInt32BE(3) + 1
     if (size > this.longest) throw new ServerFault("RESPONSE_TOO_LARGE", "the broker sends a frame that is too long")
-    return { size, isDropped: kind === frameKinds.body }
+    return { size, isDropped: kind === frameKinds.body && this.#bodies === "dropped" }
   }
 }
 
@@ -105,14 +116,39 @@ export class Values {
     const at = this.#next(length)
     return this.#bytes.toString("utf8", at, at + length)
   }
-  longText(): string {
+  longText(encoding: "latin1" | "utf8" = "latin1"): string {
     const length = this.long()
     const at = this.#next(length)
-    return this.#bytes.toString("latin1", at, at + length)
+    return this.#bytes.toString(encoding, at, at + length)
   }
-  /** A table is never read: it may be nested deeply. */
+  /** A table or a list, which may be nested deeply: it is not read. */
   skipTable(): void {
     this.#next(this.long())
+  }
+  /** Bytes that are not read. */
+  skip(bytes: number): void {
+    this.#next(bytes)
+  }
+  /** The values of the next part, which begins with its length. */
+  part(): Values {
+    const length = this.long()
+    const at = this.#next(length)
+    return new Values(this.#bytes.subarray(at, at + length))
+  }
+  get isAtEnd(): boolean {
+    return this.#at >= this.#bytes.length
+  }
+  signed(bytes: 1 | 2 | 4): number {
+    return this.#bytes.readIntBE(this.#next(bytes), bytes)
+  }
+  signedLong(): bigint {
+    return this.#bytes.readBigInt64BE(this.#next(8))
+  }
+  float(): number {
+    return this.#bytes.readFloatBE(this.#next(4))
+  }
+  double(): number {
+    return this.#bytes.readDoubleBE(this.#next(8))
   }
 }
 

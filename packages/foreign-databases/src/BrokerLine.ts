@@ -88,6 +88,19 @@ export class BrokerLine {
     this.write(parts)
   }
 
+  /** The broker may send so many bytes more. What it has not used of earlier grants does not add up without limit. */
+  grant(bytes: number): void {
+    this.#allowed = Math.min(this.#allowed, mostAllowed) + bytes
+  }
+
+  /** Reads nothing more, so that the broker has to wait. */
+  pause(): void {
+    this.#socket.pause()
+  }
+  resume(): void {
+    this.#socket.resume()
+  }
+
   /** Sends the parts together, without copying them. */
   write(parts: ReadonlyArray<Uint8Array>): void {
     if (this.#isOver) return
@@ -125,11 +138,12 @@ export class BrokerLine {
       // What comes after the last words is read and dropped, so that the broker can finish.
       if (this.#isOver) return
       try {
+        this.#events.read(chunk)
+        // Counted after it is read: what the broker says in it may allow what follows in it.
         this.#allowed -= chunk.length
         if (this.#allowed < 0) {
           throw new ServerFault("RESPONSE_TOO_LARGE", "the server says more than a message is answered by")
         }
-        this.#events.read(chunk)
       } catch (fault) {
         this.fail(fault)
       }

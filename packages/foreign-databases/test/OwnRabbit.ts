@@ -21,6 +21,14 @@ const definitions = {
   exchanges: [{ name: "orders", vhost: "shop", type: "topic", durable: true, auto_delete: false, arguments: {} }],
   queues: [
     { name: "kept", vhost: "shop", durable: true, auto_delete: false, arguments: {} },
+    ...["classic", "quorum"].map((type) => ({
+      name: `read ${type}`,
+      vhost: "shop",
+      durable: true,
+      auto_delete: false,
+      arguments: { "x-queue-type": type, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead" }
+    })),
+    { name: "dead", vhost: "shop", durable: true, auto_delete: false, arguments: {} },
     {
       name: "full",
       vhost: "shop",
@@ -53,6 +61,11 @@ const definitions = {
 export interface OwnRabbit extends OwnProgram {
   readonly port: number
   readonly tlsPort: number
+  /** Publishes persistent messages to a queue, and returns when the broker has confirmed all of them. */
+  readonly published: (
+    queue: string,
+    messages: ReadonlyArray<{ readonly id: string; readonly body: Buffer }>
+  ) => Promise<void>
   /** Takes what the queue holds. */
   readonly taken: (queue: string) => Promise<ReadonlyArray<{ readonly id: string; readonly message: Taken }>>
 }
@@ -104,6 +117,15 @@ export const ownRabbit: Effect.Effect<OwnRabbit, never, Scope.Scope> = Effect.ge
     port,
     tlsPort,
     ...broker,
+    published: async (queue, messages) => {
+      const connection = await connect({ port, hostname: "127.0.0.1", ...auth, vhost: "shop" })
+      const channel = await connection.createConfirmChannel()
+      for (const { body, id } of messages) {
+        channel.sendToQueue(queue, body, { messageId: id, contentType: "application/json", persistent: true })
+      }
+      await channel.waitForConfirms()
+      await connection.close()
+    },
     taken: async (queue) => {
       const connection = await connect({ port, hostname: "127.0.0.1", ...auth, vhost: "shop" })
       const channel = await connection.createChannel()

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { SubscriptionState } from "./BrokerSource.ts"
 import { Channel, DeliveryMode, Schedule } from "./Channel.ts"
 import { RatePeriod } from "./Destination.ts"
 import { ProviderSettings } from "./ProviderSource.ts"
@@ -124,7 +125,9 @@ export const Source = Schema.Struct({
     /** Only of a source of type PROVIDER. */
     provider: Schema.optionalKey(ProviderSettings),
     /** Only of a source of type CRON. */
-    schedule: Schema.optionalKey(ScheduleSettings)
+    schedule: Schema.optionalKey(ScheduleSettings),
+    /** Only of a source whose requests are messages of a broker: the settings of its type. */
+    subscription: Schema.optionalKey(Schema.JsonObject)
   }),
   // The members below are only of sources of type PROVIDER.
   provider_key: Schema.optionalKey(Schema.String),
@@ -139,6 +142,9 @@ export const Source = Schema.Struct({
       description:
         "Only of a source of type CRON: when it makes its next request. Null: it is disabled, or there is no such time"
     })
+  ),
+  subscription_state: Schema.optionalKey(
+    SubscriptionState.annotate({ description: "Only of a source whose requests are messages of a broker" })
   ),
   disabled_at: Schema.NullOr(Timestamp),
   created_at: Timestamp,

@@ -24,7 +24,7 @@ import { type Change, judgedByOwner, type Next, resource, type Situation } from 
 import { SourcePatch, SourceRecord, SourceWrite } from "./source/SourceDocument.ts"
 import { example } from "./source/Example.ts"
 import type { SourceConfig, SourceFields } from "./source/Fields.ts"
-import { itemSettings, members, scheduledSettings, settings, Type } from "./source/Members.ts"
+import { brokerSettings, itemSettings, members, scheduledSettings, settings, Type } from "./source/Members.ts"
 import { misplacedProvider } from "./source/Provider.ts"
 import { modeAndProxy } from "./source/Proxy.ts"
 import { at } from "./ExampleIds.ts"
@@ -40,7 +40,7 @@ import {
 export type { SourceConfig, SourceFields } from "./source/Fields.ts"
 
 const beside = { ...authMembers, ...settings }
-const config = { ...beside, ...itemSettings, ...scheduledSettings }
+const config = { ...beside, ...itemSettings, ...scheduledSettings, ...brokerSettings }
 const { description, ...further } = members
 const rest = { description, type: optional(Type), ...further, config: optional(Schema.Struct(config)) }
 const Write = Schema.Struct({ name: Name, ...rest })
@@ -158,7 +158,11 @@ const create = (
   const about = { name, description: description ?? null, type, disabled: status === "disabled" }
   if (isWithoutSenders(type)) {
     const settings = settingsWithoutSenders(type, config, slugOf(url, ingress, null), null)
-    return Result.map(settings, (settings) => ({ ...about, ...settings, auth: {} }))
+    return Result.map(settings, ({ auth, ...settings }) => ({
+      ...about,
+      ...settings,
+      auth: auth === "unchanged" ? {} : auth
+    }))
   }
   return Result.map(
     every({
@@ -191,7 +195,7 @@ export type SourceChange = Change<SourceFields, typeof columns>
 const otherKind = (type: string) => fieldError("type", `cannot change to or from ${type}: create another source`)
 
 /**
- * The result of a partial change: `config` is merged by member, and so are `config.provider` and `config.schedule`; `auth`,
+ * The result of a partial change: `config` is merged by member, and so are `config.provider`, `config.schedule` and `config.subscription`; `auth`,
  * `custom_response`, `proxy`, the `inputs` of a provider, and `body` and `headers` of a schedule are replaced as a whole.
  */
 const change =
@@ -209,8 +213,8 @@ const change =
       const fixed = type === stored.type ? undefined : [type, stored.type].find(isWithoutSenders)
       if (fixed !== undefined) return otherKind(fixed)
       if (isWithoutSenders(type)) {
-        const settings = settingsWithoutSenders(type, config, slug, stored.config)
-        return Result.map(settings, (settings): SourceChange => ({ ...about, ...settings, auth: "unchanged" }))
+        const settings = settingsWithoutSenders(type, config, slug, stored)
+        return Result.map(settings, (settings): SourceChange => ({ ...about, ...settings }))
       }
       return Result.map(
         every({

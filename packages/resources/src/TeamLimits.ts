@@ -49,6 +49,12 @@ export const teamLimits: { readonly [kind: string]: TeamLimit } = {
     setting: settingOf("scheduled_sources"),
     code: "LIMIT_EXCEEDED"
   },
+  subscribed_sources: {
+    what: "sources whose requests are messages of a broker",
+    most: 20,
+    setting: settingOf("subscribed_sources"),
+    code: "LIMIT_EXCEEDED"
+  },
   provider_accounts: {
     what: "provider accounts that are not revoked",
     most: 200,

@@ -64,6 +64,7 @@ import dataDeletions from "./migrations/0061_data_deletions.ts"
 import runPriorities from "./migrations/0062_run_priorities.ts"
 import keyExpiry from "./migrations/0063_key_expiry.ts"
 import sourceSchedules from "./migrations/0064_source_schedules.ts"
+import sourceSubscriptions from "./migrations/0065_source_subscriptions.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -131,7 +132,8 @@ const record = {
   "0061_data_deletions": dataDeletions,
   "0062_run_priorities": runPriorities,
   "0063_key_expiry": keyExpiry,
-  "0064_source_schedules": sourceSchedules
+  "0064_source_schedules": sourceSchedules,
+  "0065_source_subscriptions": sourceSubscriptions
 }
 const migrations = Migrator.fromRecord(record)
 

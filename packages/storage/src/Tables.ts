@@ -154,6 +154,7 @@ export const tables = {
   workflow_templates: { ...owned, softDeleted: false },
   workflow_schedules: { ...owned, softDeleted: false },
   source_schedules: { ...owned, softDeleted: false },
+  source_subscriptions: { ...owned, softDeleted: false },
   action_versions: { ...owned, softDeleted: false },
   transformation_versions: { ...owned, softDeleted: false },
   team_values: { ...owned, softDeleted: false },
@@ -178,6 +179,7 @@ export const tables = {
     sealed: { secrets: { row: "id" } }
   },
   channel_items: { ...team, kind: "expires", at: "expires_at" },
+  source_messages: { ...team, kind: "expires", at: "expires_at" },
   channel_events: { ...team, kind: "expires", at: "expires_at" },
   channel_alerts: { ...team, kind: "expires", at: "expires_at" },
   channel_alert_deliveries: { ...team, kind: "expires", at: "expires_at" },

@@ -50,6 +50,7 @@ const makeChannel = Effect.fnUntraced(function* (team: string) {
     values (${`chn_${items}`}, ${team}, ${items}, 'websub', 'entry.added', ${team}, ${team}, '', 'active', now())`
   yield* sql`insert into channel_items (source_id, key, team_id, request_id, mode, received_at, expires_at)
     values (${items}, '', ${team}, 'req', 'polling', now(), ${later})`
+  yield* sql`insert into source_messages (source_id, key, team_id, request_id, expires_at) values (${items}, '', ${team}, 'req', ${later})`
   yield* sql`insert into channel_events (id, team_id, source_id, kind, severity, message, created_at, expires_at)
     values (${`cev_${items}`}, ${team}, ${items}, 'stopped', 'info', '', now(), ${later})`
   yield* sql`insert into channel_alerts (id, team_id, source_id, code, status, message, occurrences, first_seen_at, last_seen_at)
@@ -143,6 +144,7 @@ export const world = Layer.effectDiscard(
       yield* sql`insert into workflow_schedules (workflow_id, team_id, cron, timezone, missed, active)
         values (${workflow}, ${team}, '0 9 * * *', 'UTC', 'once', true)`
       yield* sql`insert into source_schedules (source_id, team_id) values (${resourcesOf(team).source}, ${team})`
+      yield* sql`insert into source_subscriptions (source_id, team_id, status) values (${resourcesOf(team).source}, ${team}, 'disabled')`
       yield* sql`insert into workflow_keys (workflow_id, key, team_id, run_id, expires_at)
         values (${workflow}, 'k', ${team}, ${run}, now() + interval '1 day')`
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)

@@ -90,6 +90,11 @@ export const metrics = {
       ]
     ]
   ]),
+  subscriptionMessages: counters(
+    "tidegate_subscription_messages_total",
+    "Messages of brokers to which sources subscribe, by what became of them.",
+    [["outcome", ["stored", "duplicate", "rejected"]]]
+  ),
   callbacks: counters("tidegate_callbacks_total", "Messages of providers to the callbacks of channels, by result.", [
     [
       "outcome",

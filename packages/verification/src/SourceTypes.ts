@@ -1,3 +1,4 @@
+import { brokerTypes } from "@tidegate/model/BrokerSource"
 import { didYouMean } from "@tidegate/model/NearestName"
 import { providerType } from "@tidegate/model/ProviderSource"
 import { scheduledType } from "@tidegate/model/ScheduledSource"
@@ -50,6 +51,7 @@ const types: ReadonlySet<string> = new Set([
   providerType,
   systemType,
   scheduledType,
+  ...brokerTypes,
   ...others,
   ...providers.flatMap((provider) => provider.types)
 ])

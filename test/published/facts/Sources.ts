@@ -34,6 +34,15 @@ const itemMembers = of(
 
 const scheduled = tests("packages/resources/test/ScheduledSource.test.ts")
 const madeBySchedule = tests("packages/storage/test/ScheduledSources.test.ts")
+const subscribed = tests("packages/resources/test/BrokerSource.test.ts")
+const subscriptions = tests("packages/storage/test/Subscriptions.test.ts")
+const brokers = tests("test/contract/BrokerSources.test.ts")
+const invalidSubscription = subscribed("All invalid settings of a subscription are reported at once")
+const shownState = subscriptions(
+  "How the connection is doing is shown until the source changes, and an outdated actor writes nothing"
+)
+const countedMessages = subscriptions("Messages become accepted requests in their order, for the source's connections")
+const state = of("subscription_state", shownState)
 const nextDue = of(
   "next_due_at",
   madeBySchedule("A source that is disabled or deleted makes no request, and has missed nothing when it is enabled")
@@ -71,6 +80,7 @@ export const sources: Section = {
       ),
       itemMembers,
       nextDue,
+      state,
       of(
         "disabled_at",
         stored("Disabling a source disables its enabled connections, and enabling it enables exactly those")
@@ -83,6 +93,7 @@ export const sources: Section = {
       ),
       itemMembers,
       nextDue,
+      state,
       of("warnings", warned)
     ],
     Warning: [of("*", warned)],
@@ -91,6 +102,10 @@ export const sources: Section = {
     TestedDuplicate: [of("*", triedInOrder)],
     SourceConfig: [
       of("schedule", scheduled("A source with a schedule is stored with the defaults of what is omitted")),
+      of(
+        "subscription",
+        subscribed("A source of a broker is stored with the defaults of what is omitted, and signs in with its auth")
+      ),
       of("provider", items("A provider source is stored with its complete inputs and the defaults of its delivery")),
       auth,
       limits,
@@ -121,6 +136,10 @@ export const sources: Section = {
       of("config.custom_response", input("A custom response is stored as it was written")),
       of("config.provider", items("The type PROVIDER is chosen once, and only its sources have a provider")),
       of("config.schedule", scheduled("The type CRON is chosen once, and only its sources have a schedule")),
+      of(
+        "config.subscription",
+        subscribed("The type of a broker is chosen once, and only its sources have a subscription")
+      ),
       of("config.mode config.proxy", input("The mode and the proxy's switch imply each other")),
       of("config.chat_defer_ephemeral", input("The setting chat_defer_ephemeral is for DISCORD sources only")),
       of(
@@ -153,12 +172,25 @@ export const sources: Section = {
         "schedule",
         scheduled("A change merges the schedule by member, and replaces its body and its headers as a whole")
       ),
+      of(
+        "subscription",
+        subscribed("A change merges the subscription by member, and keeps the credentials with their address")
+      ),
       of("mode", input("A change of the mode enables or disables the stored proxy settings")),
       of("proxy", input("New proxy settings replace the old ones as a whole and keep the mode by default")),
       of("chat_defer_ephemeral", input("The setting chat_defer_ephemeral stays until it or the type is changed")),
       of("rate_limit rate_limit_period", input("The rate limit of a source stays until it is changed"))
     ],
     ScheduleSettings: [],
+    "RabbitmqSubscription RabbitmqSubscriptionPatch": [of("*", invalidSubscription)],
+    SubscriptionState: [
+      of("status connected_at last_error last_error_at", shownState),
+      of("last_message_at stored_count rejected_count last_rejection", countedMessages),
+      of(
+        "duplicate_count",
+        subscriptions("A message that comes again makes no second request, and another one with its id makes its own")
+      )
+    ],
     "ScheduleSettingsWrite ScheduleSettingsPatch": [
       of("cron timezone missed body", scheduled("All invalid settings of a schedule are reported at once")),
       of(
@@ -231,6 +263,10 @@ export const sources: Section = {
       "type CRON: one request for each time; missed skip, once, all",
       madeBySchedule("After a downtime the rule for missed times says which of them make requests")
     ),
+    row(
+      "type RABBITMQ: a message is settled at its broker after the commit that stores it, and once for each message",
+      brokers("Messages of a queue become requests, each once, also when the broker and the gateway are cut off")
+    ),
     row("auth_type BASIC_AUTH", ingress("Ingress verifies BASIC_AUTH")),
     row("auth_type API_KEY", ingress("Ingress verifies an API_KEY in a header")),
     row("auth_type HMAC", ingress("Ingress verifies an HMAC over the raw bytes")),
@@ -256,6 +292,10 @@ export const sources: Section = {
     row(
       "100 sources of type CRON in a team",
       madeBySchedule("A team has a limit of such sources, which two creates at once cannot exceed")
+    ),
+    row(
+      "20 sources of brokers in a team",
+      subscriptions("Nobody can post to the URL of such a source, and a team has a limited number of them")
     ),
     row("list limit: 255 at most", lists("Limit above the maximum of a list is lowered to the maximum")),
     row(

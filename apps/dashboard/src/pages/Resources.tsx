@@ -13,6 +13,7 @@ import type { Page } from "../parts/Pages.ts"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
+import { subscriptionFacts } from "../parts/Subscription.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
 import { ConnectionRules } from "./rules/ConnectionRules.tsx"
@@ -210,10 +211,11 @@ export const Source = () => {
   const source = useQuery({ queryKey: ["source", team, id], queryFn: () => client.get("/sources/{id}", path) })
   if (source.isPending) return <Loading />
   if (source.isError) return <Failure error={source.error} retry={source.refetch} />
-  const { config, created_at, delivery_mode, description, next_due_at, type, url } = source.data
-  // The items of a provider source come by its channel, and a schedule makes its own requests: their URLs accept nothing.
+  const { config, created_at, delivery_mode, description, next_due_at, subscription_state, type, url } = source.data
+  // The items of a provider source come by its channel, a schedule makes its own requests, and messages come from a broker: these URLs accept
+  // nothing.
   const hasChannel = delivery_mode !== undefined
-  const isPosted = !hasChannel && next_due_at === undefined
+  const isPosted = !hasChannel && next_due_at === undefined && subscription_state === undefined
   return (
     <>
       <Head
@@ -243,6 +245,7 @@ export const Source = () => {
               ) : undefined
             ],
             ["Next request", next_due_at === undefined ? undefined : <Time key="next" at={next_due_at} precise />],
+            ...subscriptionFacts(subscription_state),
             ["Description", description ?? undefined],
             ["Id", <code key="id">{id}</code>],
             ["Created", <Time key="created" at={created_at} precise />],

@@ -6,6 +6,7 @@ import { ChannelEntity } from "../Channel/ChannelProtocol.ts"
 import { ConnectionEntity } from "../Connection/ConnectionProtocol.ts"
 import type { PendingRequest } from "../Connection/PendingRequest.ts"
 import { DestinationEntity } from "../Destination/DestinationProtocol.ts"
+import { SubscriptionEntity } from "../Subscription/SubscriptionProtocol.ts"
 import { WorkflowEntity } from "../Workflow/WorkflowProtocol.ts"
 import type { Batch } from "./Batch.ts"
 
@@ -27,6 +28,7 @@ export const wakeUps = Effect.gen(function* () {
   const operation = yield* BulkOperationEntity.client
   const workflow = yield* WorkflowEntity.client
   const channel = yield* ChannelEntity.client
+  const subscription = yield* SubscriptionEntity.client
   return {
     /** Something of the destination's is due. */
     wakeDestination: (id: string) => notify(destination(id).Wake(undefined, { discard: true })),
@@ -44,7 +46,9 @@ export const wakeUps = Effect.gen(function* () {
     /** Something has arrived for which steps of the workflow may wait. */
     arrive: (id: string) => notify(workflow(id).Arrive(undefined, { discard: true })),
     /** The channel of the source has something due, or its rows have changed. */
-    wakeChannel: (sourceId: string) => notify(channel(sourceId).Wake(undefined, { discard: true }))
+    wakeChannel: (sourceId: string) => notify(channel(sourceId).Wake(undefined, { discard: true })),
+    /** The subscription of the source is due, or has changed. */
+    wakeSubscription: (sourceId: string) => notify(subscription(sourceId).Wake(undefined, { discard: true }))
   }
 })
 

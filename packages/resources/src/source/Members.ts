@@ -5,6 +5,7 @@ import { ResponseContentType, SourceMethod } from "@tidegate/model/Source"
 import { Condition, NamedCondition, TextCondition } from "../Condition.ts"
 import { closed, describedAs } from "../DescribedAs.ts"
 import { Description, HeaderName, OneOf, optional, setting } from "../Members.ts"
+import { WrittenSubscription } from "./Broker.ts"
 import { WrittenProvider } from "./Provider.ts"
 import { Mode, Proxy } from "./Proxy.ts"
 import { WrittenSchedule } from "./Schedule.ts"
@@ -104,6 +105,7 @@ export const settings = {
 /** The settings of the types that nobody can send to: the only ones that have an effect there. */
 export const itemSettings = { provider: optional(WrittenProvider) }
 export const scheduledSettings = { schedule: optional(WrittenSchedule) }
+export const brokerSettings = { subscription: optional(WrittenSubscription) }
 
 export const members = {
   description: optional(Description),

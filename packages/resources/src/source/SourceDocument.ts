@@ -10,6 +10,7 @@ import { providers } from "@tidegate/verification/Providers"
 import { algorithms, encodings } from "@tidegate/verification/SignatureScheme"
 import { alsoBeside, describedAs, otherNames } from "../DescribedAs.ts"
 import { HeaderName, Name, optional, secretText, setting, shownText } from "../Members.ts"
+import { brokerConfigs, ShownSubscription, WrittenSubscription } from "./Broker.ts"
 import { example } from "./Example.ts"
 import { itemSettings, members, RateLimit, Response, settings, Type } from "./Members.ts"
 import { Empty } from "./Proxy.ts"
@@ -123,7 +124,13 @@ const whole = { name: Name, ...members }
 const oneOf = ([first = "", ...rest]: ReadonlyArray<string>) =>
   rest.length === 0 ? Schema.Literal(first) : Schema.Literals([first, ...rest])
 
-const reservedTypes = [providerType, systemType, scheduledType, ...kinds.flatMap(({ types }) => types)]
+const reservedTypes = [
+  providerType,
+  systemType,
+  scheduledType,
+  ...brokerConfigs.map(({ row }) => row.type),
+  ...kinds.flatMap(({ types }) => types)
+]
 
 const ofNoProvider = Schema.String.check(
   Schema.isPattern(new RegExp(`^(?!(?:${reservedTypes.join("|")})$)[A-Z][A-Z0-9_]{0,63}$`, "u"))
@@ -207,11 +214,21 @@ const ScheduledWrite = Schema.Struct({
   examples: [{ name: "nightly", type: scheduledType, config: { schedule: scheduleExample } }] as never
 })
 
+/** Sources whose requests are messages of a broker. */
+const brokerWrites = brokerConfigs.map(({ Config, name, row: { description, example, type } }) =>
+  Schema.Struct({ ...whole, type: Schema.Literal(type), config: Config }).annotate({
+    identifier: `${name}SourceWrite`,
+    description,
+    examples: [{ name: "orders", type, config: example }] as never
+  })
+)
+
 export const SourceWrite = Schema.Union([
   GenericWrite,
   ...providerWrites,
   ItemWrite,
   ScheduledWrite,
+  ...brokerWrites,
   SystemWrite
 ]).annotate({
   identifier: "SourceWrite",
@@ -232,6 +249,7 @@ export const SourcePatch = Schema.Struct({
       ...settings,
       ...itemSettings,
       schedule: optional(PatchedSchedule),
+      subscription: optional(WrittenSubscription),
       auth_type: setting(Schema.Literals(["BASIC_AUTH", "API_KEY", "HMAC", "PROVIDER_SIGNATURE"])),
       auth: setting(Schema.Union([...anyAuth, ...written.map(({ Auth }) => Auth), Empty]))
     }).annotate({ identifier: "SourceConfigPatch" })
@@ -241,7 +259,7 @@ export const SourcePatch = Schema.Struct({
   .annotate({
     identifier: "SourcePatch",
     description:
-      "Members in the body are merged into the source, and so are those of provider and schedule; auth, custom_response, proxy, the inputs of provider, and body and headers of schedule are replaced as a whole.",
+      "Members in the body are merged into the source, and so are those of provider, schedule and subscription; auth, custom_response, proxy, the inputs of provider, and body and headers of schedule are replaced as a whole.",
     examples: [example.patch]
   })
 
@@ -260,6 +278,11 @@ const shown = {
   ),
   schedule: optional(
     ScheduleSettings.annotate({ identifier: "ScheduleSettings", description: "Only of sources of type CRON" })
+  ),
+  subscription: optional(
+    ShownSubscription.annotate({
+      description: "Only of sources whose requests are messages of a broker: to what they subscribe"
+    })
   )
 }
 

@@ -1,9 +1,11 @@
-import { Result } from "effect"
+import { Result, type Schema } from "effect"
+import { brokerSourceOf, brokerSources } from "@tidegate/connectors/BrokerSources"
 import { providerType } from "@tidegate/model/ProviderSource"
 import { scheduledType } from "@tidegate/model/ScheduledSource"
 import type { Source, SourceMethod } from "@tidegate/model/Source"
 import { systemType } from "@tidegate/model/SystemSource"
 import { every, fieldError, type FieldErrors } from "../Input.ts"
+import { type Credited, credentials, subscriptionSettings } from "./Broker.ts"
 import type { SourceConfig, SourceFields } from "./Fields.ts"
 import { providerSettings } from "./Provider.ts"
 import { scheduleSettings } from "./Schedule.ts"
@@ -14,9 +16,12 @@ import { scheduleSettings } from "./Schedule.ts"
 type Written = { readonly [Name in keyof Source["config"]]?: unknown } & {
   readonly provider?: Parameters<typeof providerSettings>[0]
   readonly schedule?: Parameters<typeof scheduleSettings>[0]
+  readonly subscription?: Parameters<typeof subscriptionSettings>[1]
+  readonly auth_type?: string | null
+  readonly auth?: Schema.JsonObject | null
 }
 
-type Own = Pick<SourceConfig, "provider" | "schedule">
+type Own = Pick<SourceConfig, "provider" | "schedule" | "subscription">
 type Slug = Result.Result<string | null, FieldErrors>
 
 /** The settings that each of these types has of its own. */
@@ -27,12 +32,21 @@ const kinds: {
   [providerType]: ({ provider }, stored) =>
     Result.map(providerSettings(provider, stored?.provider ?? null), (provider) => ({ provider })),
   [scheduledType]: ({ schedule }, stored) =>
-    Result.map(scheduleSettings(schedule, stored?.schedule ?? null), (schedule) => ({ schedule }))
+    Result.map(scheduleSettings(schedule, stored?.schedule ?? null), (schedule) => ({ schedule })),
+  ...Object.fromEntries(
+    brokerSources.map(({ type }) => [
+      type,
+      ({ subscription }: Written, stored: SourceConfig | null) =>
+        Result.map(subscriptionSettings(type, subscription, stored), (subscription) => ({ subscription }))
+    ])
+  )
 }
 
-/** The type that each setting is for. */
-const ownerOf = { provider: providerType, schedule: scheduledType } as const satisfies {
-  readonly [Name in keyof Own]-?: string
+/** The types that each setting is for. */
+const ownersOf: { readonly [Name in keyof Own]-?: ReadonlyArray<string> } = {
+  provider: [providerType],
+  schedule: [scheduledType],
+  subscription: brokerSources.map(({ type }) => type)
 }
 
 /** Whether nobody can send to sources of the type. */
@@ -40,10 +54,10 @@ export const isWithoutSenders = (type: string): boolean => Object.hasOwn(kinds, 
 
 /** Refuses the settings that only sources of another type have. */
 export const refuseForeign = (type: string, config: Written): Result.Result<void, FieldErrors> => {
-  for (const name of Object.keys(ownerOf) as ReadonlyArray<keyof typeof ownerOf>) {
-    const owner = ownerOf[name]
-    if (owner === type || (config[name] ?? null) === null) continue
-    return fieldError(`config.${name}`, `is for sources of type ${owner} only`)
+  for (const name of Object.keys(ownersOf) as ReadonlyArray<keyof Own>) {
+    const owners = ownersOf[name]
+    if (owners.includes(type) || (config[name] ?? null) === null) continue
+    return fieldError(`config.${name}`, `is for sources of type ${owners.join(", ")} only`)
   }
   return Result.void
 }
@@ -78,10 +92,16 @@ const withoutEffect: { readonly [Name in Exclude<keyof Source["config"], keyof O
 
 const noEffect = (type: string): string => `has no effect on a source of type ${type}: nobody can send to it`
 
+/** The credentials with which the gateway itself signs in. */
+const isOwnCredential = (type: string, name: string): boolean =>
+  (name === "auth" || name === "auth_type") && brokerSourceOf(type) !== undefined
+
 const refuseOthers = (type: string, config: Written): Result.Result<void, FieldErrors> => {
   const faults = Object.entries(withoutEffect).flatMap(([name, mayBe]) => {
     const value = config[name as keyof typeof withoutEffect]
-    return value === undefined || mayBe(value) ? [] : [{ path: `config.${name}`, message: noEffect(type) }]
+    return value === undefined || mayBe(value) || isOwnCredential(type, name)
+      ? []
+      : [{ path: `config.${name}`, message: noEffect(type) }]
   })
   return faults.length === 0 ? Result.void : Result.fail(faults)
 }
@@ -91,14 +111,19 @@ export const settingsWithoutSenders = (
   type: string,
   config: Written,
   slug: Slug,
-  stored: SourceConfig | null
-): Result.Result<Pick<SourceFields, "config" | "slug">, FieldErrors> =>
-  Result.map(
+  stored: SourceFields | null
+): Result.Result<Pick<SourceFields, "config" | "slug"> & Pick<Credited, "auth">, FieldErrors> =>
+  Result.flatMap(
     every({
       others: refuseOthers(type, config),
       slug: Result.flatMap(slug, (slug) => (slug === null ? Result.succeed(slug) : fieldError("url", noEffect(type)))),
       foreign: refuseForeign(type, config),
-      own: kinds[type]!(config, stored)
+      own: kinds[type]!(config, stored?.config ?? null)
     }),
-    ({ own, slug }) => ({ slug, config: { auth_type: null, ...plainSettings, ...own } })
+    ({ own, slug }) =>
+      Result.map(credentials(type, config, own.subscription, stored), ({ auth, auth_type }) => ({
+        slug,
+        auth,
+        config: { auth_type, ...plainSettings, ...own }
+      }))
   )

@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { definitionOf } from "@tidegate/channels/SourceProviders"
+import { brokerTypes, type SubscriptionState } from "@tidegate/model/BrokerSource"
 import type { Channel } from "@tidegate/model/Channel"
 import { Ingress, sourceUrl } from "@tidegate/model/Ingress"
 import { type ProviderSettings, providerType } from "@tidegate/model/ProviderSource"
@@ -17,6 +18,12 @@ import { nobody, noRows, type Store, type StoredRow, type Values } from "./Store
 import { loseSource, refuseUsedBySteps } from "../workflows/WorkflowLinks.ts"
 import { channelsOf } from "../channels/ChannelView.ts"
 import { checkAccount, followChannel } from "../channels/SourceChannel.ts"
+import {
+  claimSubscription,
+  keepSubscription,
+  noSubscription,
+  subscriptionsOf
+} from "../subscriptions/SourceSubscriptions.ts"
 import { claimSchedule, keepSchedule, nextTimesOf } from "../schedules/SourceSchedules.ts"
 
 type Later = "chat_defer_ephemeral" | "rate_limit" | "rate_limit_period"
@@ -71,8 +78,13 @@ const shownProvider = (settings: ProviderSettings, channel: Channel | null) => {
   } as const
 }
 
+const ofBroker: ReadonlySet<unknown> = new Set(brokerTypes)
+
 /** For the actor of its channel, if it has one. */
 const channelOf = ({ config, id }: SourceRow) => (config.provider === undefined ? undefined : { channel: id })
+
+/** For the actor of its subscription, if it has one. */
+const subscriptionOf = ({ config, id }: SourceRow) => (config.subscription === undefined ? {} : { subscription: id })
 
 /**
  * The sources of teams. Every change raises the row's version, so that ingress stops using the old settings. Disabling a source
@@ -93,7 +105,15 @@ const make = Effect.gen(function* () {
 
   const record = Effect.fnUntraced(function* (
     row: SourceRow,
-    { channel, nextTime }: { readonly channel: Channel | null; readonly nextTime: Date | null }
+    {
+      channel,
+      nextTime,
+      subscription
+    }: {
+      readonly channel: Channel | null
+      readonly nextTime: Date | null
+      readonly subscription: SubscriptionState
+    }
   ): Effect.fn.Return<Source> {
     const { provider, schedule } = row.config
     return {
@@ -108,6 +128,7 @@ const make = Effect.gen(function* () {
       config: { ...configOf(row.config), auth: yield* showAuth(secrets, "sources", row) },
       ...(provider === undefined ? {} : shownProvider(provider, channel)),
       ...(schedule === undefined ? {} : { next_due_at: nextTime?.toISOString() ?? null }),
+      ...(row.config.subscription === undefined ? {} : { subscription_state: subscription }),
       disabled_at: row.disabled_at?.toISOString() ?? null,
       created_at: row.created_at.toISOString(),
       updated_at: row.updated_at.toISOString()
@@ -178,17 +199,25 @@ const make = Effect.gen(function* () {
     show: Effect.fnUntraced(function* (rows) {
       const channels = yield* channelsOf(sql, rows)
       const nextTimes = yield* nextTimesOf(sql, rows)
+      const subscriptions = yield* subscriptionsOf(sql, rows)
       return yield* Effect.forEach(rows, (row) =>
-        record(row, { channel: channels.get(row.id) ?? null, nextTime: nextTimes.get(row.id) ?? null })
+        record(row, {
+          channel: channels.get(row.id) ?? null,
+          nextTime: nextTimes.get(row.id) ?? null,
+          subscription: subscriptions.get(row.id) ?? noSubscription
+        })
       )
     }),
     fields: (fields) => ({ ...fields, config: configOf(fields.config) }),
-    // The checks of a slug and of a system source read other rows, a channel and a schedule are other rows: they take a transaction.
+    // The checks of a slug and of a system source read other rows; a channel, a schedule and a subscription are other rows: they take a transaction.
     alone: (_team_id, { slug, type }) =>
-      slug === null && type !== providerType && type !== systemType && type !== scheduledType ? noRows : null,
+      slug === null && type !== providerType && type !== systemType && type !== scheduledType && !ofBroker.has(type)
+        ? noRows
+        : null,
     prepare: Effect.fnUntraced(function* (owner, before, next) {
       if (before === null && next["type"] === systemType) yield* claimSystem(owner)
       if (before === null && next["type"] === scheduledType) yield* claimSchedule(sql, owner)
+      if (before === null && ofBroker.has(next["type"])) yield* claimSubscription(sql, owner)
       if (next["slug"] !== undefined && next["slug"] !== before?.slug) yield* claimSlug(owner, next)
       yield* checkAccount(sql, owner, before, next)
       return before === null ? next : { ...next, version: sql.literal("version + 1") }
@@ -200,8 +229,9 @@ const make = Effect.gen(function* () {
     follow: Effect.fnUntraced(function* (before, after, at, by) {
       const channel = channelOf(after)
       yield* keepSchedule(sql, before, after, at)
+      const subscription = (yield* keepSubscription(sql, before, after, at)) ? { subscription: after.id } : {}
       if (before === null) {
-        if (channel === undefined) return nobody
+        if (channel === undefined) return { ...nobody, ...subscription }
         yield* followChannel(sql, null, after, at)
         return { ...nobody, ...channel }
       }
@@ -210,11 +240,17 @@ const make = Effect.gen(function* () {
       return {
         cancelled: cancelled.map(({ id }) => ({ connection_id: id })),
         destinations: yield* destinationsOf(after),
-        ...channel
+        ...channel,
+        ...subscription
       }
     }),
     concerns: (row) =>
-      Effect.map(destinationsOf(row), (destinations) => ({ destinations, cancelled: [], ...channelOf(row) })),
+      Effect.map(destinationsOf(row), (destinations) => ({
+        destinations,
+        cancelled: [],
+        ...channelOf(row),
+        ...subscriptionOf(row)
+      })),
     narrow: (_team_id, { type }) => (type === undefined ? [] : [sql`t.type = ${type}`])
   })
 })

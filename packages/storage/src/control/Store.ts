@@ -29,6 +29,8 @@ export interface Concerned {
   readonly cancelled: ReadonlyArray<PendingOf>
   /** The source whose channel has something to do now. Absent: none. */
   readonly channel?: string
+  /** The source whose subscription has changed. Absent: none. */
+  readonly subscription?: string
 }
 
 /** How records are shown. */

@@ -75,7 +75,8 @@ const named = (sql: SqlClient.SqlClient, name: string) => (isSlug(name) ? sql`s.
 /**
  * The cost of reading the source with this id or slug, determined without reading it; null: there is none that takes requests. A
  * provider source takes none: what it receives are items of its provider, so nobody may send to it. A system source takes none:
- * its requests are the gateway's own events; and those of a source of type CRON are made by its schedule.
+ * its requests are the gateway's own events; those of a source of type CRON are made by its schedule, and those of a
+ * source of a broker are its messages.
  */
 export const weighRoutedSource = Effect.fnUntraced(function* (
   name: string
@@ -87,7 +88,7 @@ export const weighRoutedSource = Effect.fnUntraced(function* (
         where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null
       ), 0) <= ${lightRules} as "isLight"
     from sources s where ${named(sql, name)} and s.deleted_at is null and s.config -> 'provider' is null
-      and s.config -> 'schedule' is null and s.type <> ${systemType}`
+      and s.config -> 'schedule' is null and s.config -> 'subscription' is null and s.type <> ${systemType}`
   return row ?? null
 })
 

@@ -84,7 +84,8 @@ const atOnce = [
   "public_bins",
   "provider_consents",
   "workflow_schedules",
-  "source_schedules"
+  "source_schedules",
+  "source_subscriptions"
 ] as const
 
 /**

@@ -61,6 +61,13 @@ export const makeSenders = Effect.fnUntraced(function* (
   const loops = yield* Loops
   const { abandon, answered, brokeDown, finish, guarded, isOver, mayWrite, soon } = ending
 
+  /** A message can come back by a subscription of a source: it carries its chain as a request does. */
+  const marked = (attempt: Attempt, facts: AttemptFacts): AttemptFacts => {
+    const headers = headersOf(attempt, [], loops)
+    const at = headers.indexOf(loopHeader)
+    return at < 0 ? facts : { ...facts, loop: headers[at + 1]! }
+  }
+
   /** A send over a session has ended. */
   const sent = (attempt: Attempt, exit: SendExit): void => {
     const at = now()
@@ -155,7 +162,9 @@ export const makeSenders = Effect.fnUntraced(function* (
 
   return {
     session: (attempt: Attempt, session: HeldSession, message: Message, facts: AttemptFacts): void =>
-      session.send(message, facts, timeOf(attempt), holdsLease, (exit) => soon(attempt, () => sent(attempt, exit))),
+      session.send(message, marked(attempt, facts), timeOf(attempt), holdsLease, (exit) =>
+        soon(attempt, () => sent(attempt, exit))
+      ),
 
     /** `waitedMs`: the part of its time that is spent already. `then` gets the target's answer, and does not throw. */
     http: (

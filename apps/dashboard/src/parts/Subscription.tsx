@@ -1,0 +1,24 @@
+import type { ReactNode } from "react"
+import type { Row } from "../gateway.ts"
+import { Time } from "./Time.tsx"
+
+/** What became of the messages, in one line. */
+const messagesOf = ({ duplicate_count, rejected_count, stored_count }: NonNullable<State>): string =>
+  `${stored_count} stored, ${duplicate_count} delivered again, ${rejected_count} rejected`
+
+type State = Row<"Source">["subscription_state"]
+
+/** How the subscription of a source is doing, as facts of the source's page; none for a source without one. */
+export const subscriptionFacts = (state: State): ReadonlyArray<readonly [name: string, value: ReactNode]> => {
+  if (state === undefined) return []
+  const { connected_at, last_error, last_error_at, last_message_at, last_rejection, status } = state
+  return [
+    ["Subscription", status],
+    ["Connected since", connected_at === null ? undefined : <Time key="connected" at={connected_at} precise />],
+    ["Last error", last_error ?? undefined],
+    ["Last error at", last_error_at === null ? undefined : <Time key="failed" at={last_error_at} precise />],
+    ["Messages", messagesOf(state)],
+    ["Last message", last_message_at === null ? undefined : <Time key="message" at={last_message_at} precise />],
+    ["Last rejection", last_rejection ?? undefined]
+  ]
+}

@@ -1,0 +1,69 @@
+import type { Effect, Schema, Scope } from "effect"
+import type { BrokerType } from "@tidegate/model/BrokerSource"
+import type { BrokerRefusal } from "./Brokers.ts"
+import type { Meaning } from "./BrokerSession.ts"
+import type { SessionFailure } from "./Failure.ts"
+import { textOf } from "./Server.ts"
+import { refusalText } from "./ServerWords.ts"
+import type { Config, FieldErrors, Settings, SettingsOf } from "./Settings.ts"
+import {
+  type Subscription,
+  type SubscriptionPlaces,
+  type SubscriptionProtocol,
+  Subscriptions
+} from "./Subscriptions.ts"
+
+/** A type of sources whose requests are the messages of a subscription at a broker. */
+export interface BrokerSourceOf<Own extends Settings, P extends SubscriptionProtocol> {
+  readonly type: BrokerType
+  readonly description: string
+  /** The members of `config.subscription`. */
+  readonly settings: Own
+  /** Why the complete settings do not go together. */
+  readonly check?: (settings: SettingsOf<Own>) => FieldErrors
+  /** The `auth_type` of the credentials with which the gateway signs in at the broker. */
+  readonly authType: "BASIC_AUTH"
+  /** Where the settings send the credentials: they are not sent elsewhere unless they are written again. */
+  readonly leadsTo: (settings: SettingsOf<Own>) => string
+  readonly protocol: P
+  readonly place: (settings: SettingsOf<Own>, auth: Schema.JsonObject) => SubscriptionPlaces[P]
+  /** By the codes of the protocol. */
+  readonly meanings: Readonly<Record<string, Meaning>>
+  /** Settings of a body that a reader can copy. */
+  readonly example: { readonly subscription: Config; readonly auth: Schema.JsonObject }
+}
+
+export interface BrokerSource extends Omit<
+  BrokerSourceOf<Settings, SubscriptionProtocol>,
+  "check" | "leadsTo" | "place"
+> {
+  readonly check?: (settings: Config) => FieldErrors
+  readonly leadsTo: (settings: Config) => string
+  /** Connects and subscribes by stored settings; the connection ends with the scope. */
+  readonly subscribe: (
+    settings: Config,
+    auth: Schema.JsonObject
+  ) => Effect.Effect<Subscription, BrokerRefusal | SessionFailure, Subscriptions | Scope.Scope>
+}
+
+/** The table reads rows whatever their settings are: a row gets only settings that were completed by its own schemas. */
+export const brokerSource = <const Own extends Settings, P extends SubscriptionProtocol>({
+  place,
+  ...row
+}: BrokerSourceOf<Own, P>): BrokerSource =>
+  ({
+    ...row,
+    subscribe: (settings: SettingsOf<Own>, auth: Schema.JsonObject) =>
+      Subscriptions.use(({ open }) => open(row.protocol, place(settings, auth)))
+  }) as unknown as BrokerSource
+
+/** Why a connection could not be made or has ended, for the owner of the source. It contains no secret. */
+export const failureText = (
+  { meanings }: Pick<BrokerSource, "meanings">,
+  failure: BrokerRefusal | SessionFailure,
+  auth: Schema.JsonObject
+): string => {
+  if (failure._tag === "SessionFailure") return failure.message
+  const what = Object.hasOwn(meanings, failure.code) ? meanings[failure.code]!.what : "the broker has refused"
+  return refusalText(what, failure.code, failure.said, [textOf(auth["password"])])
+}

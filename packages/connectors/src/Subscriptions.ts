@@ -1,0 +1,63 @@
+import { Context, type Effect, type Scope } from "effect"
+import type { BrokerRefusal } from "./Brokers.ts"
+import type { SessionFailure } from "./Failure.ts"
+import type { ServerSignIn } from "./Server.ts"
+
+/** A message of a broker that nobody has settled yet. */
+export interface Received {
+  /** What the broker calls this delivery of the message. */
+  readonly receipt: number
+  /** The same each time that the broker delivers the message; null: the message has none. */
+  readonly id: string | null
+  readonly contentType: string | null
+  readonly contentEncoding: string | null
+  /** What the broker says of the message, by headers of the gateway. */
+  readonly facts: Readonly<Record<string, string>>
+  /** The message's own headers, as their sender has written them. */
+  readonly headers: ReadonlyArray<readonly [name: string, value: string]>
+  /** Null: it is too large, and its bytes were dropped as they arrived. */
+  readonly body: Uint8Array | null
+  readonly size: number
+}
+
+/** What the broker is told of messages. */
+export interface Settled {
+  /** They are stored: the broker forgets them. */
+  readonly stored: ReadonlyArray<number>
+  /** They can never be stored: the broker gives them to nobody any more, and dead-letters them where the queue says so. */
+  readonly rejected: ReadonlyArray<number>
+}
+
+/** A subscription that is connected. A message that is not settled when it ends is delivered again by the broker. */
+export interface Subscription {
+  /** Waits for messages: at least one, and no more than fit into the memory of a subscription. Fails when the connection has ended. */
+  readonly take: Effect.Effect<ReadonlyArray<Received>, BrokerRefusal | SessionFailure>
+  readonly settle: (settled: Settled) => Effect.Effect<void, BrokerRefusal | SessionFailure>
+}
+
+/** A queue of a broker that speaks AMQP 0-9-1. */
+export interface AmqpQueue extends ServerSignIn {
+  readonly vhost: string
+  readonly queue: string
+  /** Messages that the broker delivers before the first of them is settled. */
+  readonly prefetch: number
+}
+
+/** The protocols, and to what one subscribes by them. A new protocol is a line here. */
+export interface SubscriptionPlaces {
+  readonly amqp: AmqpQueue
+}
+
+export type SubscriptionProtocol = keyof SubscriptionPlaces
+
+/** Subscribes to the message brokers of others. */
+export class Subscriptions extends Context.Service<
+  Subscriptions,
+  {
+    /** Connects, signs in and subscribes. The connection ends with the scope. */
+    readonly open: <P extends SubscriptionProtocol>(
+      protocol: P,
+      place: SubscriptionPlaces[P]
+    ) => Effect.Effect<Subscription, BrokerRefusal | SessionFailure, Scope.Scope>
+  }
+>()("@tidegate/connectors/Subscriptions") {}

@@ -1,0 +1,93 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result, type Schema } from "effect"
+import { brokerSources } from "@tidegate/connectors/BrokerSources"
+import { brokerTypes } from "@tidegate/model/BrokerSource"
+import { source, type SourceFields } from "../src/Source.ts"
+import * as Written from "./written.ts"
+
+const id = "src_01kaxg3j7qzfn8m4s2v6w9t5bc"
+const created = (input: Schema.Json) => Result.getOrThrow(Written.created(source, input))
+const changed = (stored: SourceFields, input: Schema.Json) => Written.changed(source, stored, input, { id })
+const updated = (stored: SourceFields, input: Schema.Json) => Result.getOrThrow(changed(stored, input))
+const refused = (input: Schema.Json) => Written.faults(Written.created(source, input))
+const refusedChange = (stored: SourceFields, input: Schema.Json) => Written.faults(changed(stored, input))
+
+const auth = { username: "tidegate", password: "a-long-password" }
+const of = (subscription: Schema.Json, config: Schema.JsonObject = { auth }) => ({
+  name: "orders",
+  type: "RABBITMQ",
+  config: Object.assign({ subscription }, config)
+})
+const place = { host: "rabbit.example.com", queue: "orders" }
+const orders = created(of(place))
+
+const complete = {
+  ...place,
+  port: 5_671,
+  vhost: "/",
+  prefetch: 50,
+  tls_mode: "verify-full",
+  connect_timeout: 10
+}
+
+describe("Source of a broker", () => {
+  it("Every type of source of a broker has one row with an example that can be written", () => {
+    expect(brokerSources.map(({ type }) => type)).toEqual([...brokerTypes])
+    for (const { example, type } of brokerSources) {
+      expect(created({ name: "x", type, config: example }).config.subscription).toMatchObject(example.subscription)
+    }
+  })
+
+  it("A source of a broker is stored with the defaults of what is omitted, and signs in with its auth", () => {
+    expect(orders).toMatchObject({
+      type: "RABBITMQ",
+      config: { auth_type: "BASIC_AUTH", subscription: complete, mode: "webhook" },
+      auth
+    })
+  })
+
+  it("All invalid settings of a subscription are reported at once", () => {
+    const subscription = { host: "a b", prefetch: 1_000, tls_mode: "maybe" }
+    expect(refused(of(subscription, { auth, rate_limit: 5 })).toSorted()).toEqual([
+      "config.rate_limit: has no effect on a source of type RABBITMQ: nobody can send to it",
+      "config.subscription.host: must be a host name or an IP address, without a port",
+      "config.subscription.prefetch: must be a whole number from 1 to 200",
+      "config.subscription.queue: is required: the name of a queue",
+      "config.subscription.tls_mode: must be one of verify-full, disable"
+    ])
+    expect(refused({ name: "x", type: "RABBITMQ", config: { auth } })).toEqual([
+      "config.subscription: is required: the source is of type RABBITMQ"
+    ])
+  })
+
+  it("A source of a broker needs credentials of its kind", () => {
+    expect(refused(of(place, {}))).toEqual(["config.auth: is required: how the gateway signs in at the broker"])
+    expect(refused(of(place, { auth: { username: "a" } }))).toEqual(["config.auth.password: is required"])
+    expect(refused(of(place, { auth_type: "API_KEY", auth: { api_key: "k" } }))).toEqual([
+      "config.auth_type: must be BASIC_AUTH"
+    ])
+    expect(refusedChange(orders, { config: { auth_type: null } })).toHaveLength(1)
+  })
+
+  it("A change merges the subscription by member, and keeps the credentials with their address", () => {
+    const { auth: kept, config } = updated(orders, { config: { subscription: { prefetch: 5 } } })
+    expect(config.subscription).toEqual({ ...complete, prefetch: 5 })
+    expect(config.auth_type).toBe("BASIC_AUTH")
+    expect(kept).toEqual("unchanged")
+    const elsewhere = { subscription: { host: "evil.example.com" } }
+    const moved = "config.auth: must be sent again, as a whole: what is stored belongs to another address"
+    expect(refusedChange(orders, { config: elsewhere })).toEqual([moved])
+    expect(refusedChange(orders, { config: { subscription: { tls_mode: "disable" } } })).toEqual([moved])
+    const { auth: next } = updated(orders, { config: { ...elsewhere, auth } })
+    expect(next).toEqual(auth)
+  })
+
+  it("The type of a broker is chosen once, and only its sources have a subscription", () => {
+    expect(refusedChange(orders, { type: "WEBHOOK" })).toEqual([
+      "type: cannot change to or from RABBITMQ: create another source"
+    ])
+    expect(refused({ name: "x", config: { subscription: place } })).toEqual([
+      "config.subscription: is for sources of type RABBITMQ only"
+    ])
+  })
+})

@@ -40,9 +40,20 @@ export const rolesOf = (document: ApiDocument, call: string): ReadonlyArray<stri
   return security.length === 0 ? null : security.flatMap(({ session = [] }) => session)
 }
 
-/** Whether a project key with these scopes may make a call. */
-export const mayByKey = (document: ApiDocument, call: string, scopes: ReadonlyArray<string>): boolean => {
+export interface KeyRights {
+  readonly scopes: ReadonlyArray<string>
+  readonly execute_grants?: ReadonlyArray<string>
+}
+
+/** Whether a project key with these rights may make a call. */
+export const mayByKey = (document: ApiDocument, call: string, { execute_grants = [], scopes }: KeyRights): boolean => {
   const security = securityOf(document, call)
-  const needed = security.flatMap(({ project_key }) => (project_key === undefined ? [] : [project_key]))
-  return security.length === 0 || needed.some((all) => all.every((scope) => scopes.includes(scope)))
+  if (security.length === 0) return true
+  const needed = security.find(({ project_key }) => project_key !== undefined)?.["project_key"]
+  if (needed === undefined || !needed.every((scope) => scopes.includes(scope))) return false
+  const [method, path = ""] = operationOf(document, call).split(" ")
+  return (
+    !needed.includes("control:execute") ||
+    execute_grants.includes(`${method}:/v1${path.replaceAll(/\{(\w+)\}/g, ":$1")}`)
+  )
 }

@@ -1,3 +1,4 @@
+import { page, table } from "../published/Markdown.ts"
 import { type ApiDocument, operationOf } from "./ApiDocument.ts"
 
 /*
@@ -130,7 +131,7 @@ export const unknownOf = (offered: ReadonlyArray<string>): ReadonlyArray<string>
   offered.filter((action) => !all.has(action))
 
 /** The table as a page of the documentation, in the order of the router. */
-export const tableOf = (routes: ReadonlyArray<string>): string => {
+export const tableOf = (routes: ReadonlyArray<string>): Promise<string> => {
   const rows = suites.flatMap((suite) =>
     actions[suite].map((action) => {
       const [route = "", label = "", call = ""] = action.split(": ")
@@ -141,20 +142,15 @@ export const tableOf = (routes: ReadonlyArray<string>): string => {
     rows
       .filter((row) => row.route === route)
       .toSorted((a, b) => (a.label < b.label ? -1 : 1))
-      .map(({ call, label, suite }) => `| \`${route}\` | ${label} | \`${call}\` | ${suite} |`)
+      .map(({ call, label, suite }) => [`\`${route}\``, label, `\`${call}\``, suite])
   )
-  return [
+  return page([
     "# Every action of the dashboard",
-    "",
-    "The buttons of [the dashboard](../dashboard.md) that change something at the gateway, with the calls that they make. The last column",
-    "names the suite of `test/dashboard` that presses the button on a running gateway, and looks at what has become of it. `N` is any",
-    "number. `npm test -- test/dashboard/Roles.test.ts -u` writes this page.",
-    "",
-    "| Page | Button | Call | Tried by |",
-    "| --- | --- | --- | --- |",
-    ...lines,
-    ""
-  ].join("\n")
+    `The buttons of [the dashboard](../dashboard.md) that change something at the gateway, with the calls that they make. The last column
+names the suite of \`test/dashboard\` that presses the button on a running gateway, and looks at what has become of it. \`N\` is any
+number. \`npm test -- test/dashboard/Roles.test.ts -u\` writes this page.`,
+    table(["Page", "Button", "Call", "Tried by"], lines)
+  ])
 }
 
 /** In a page: what a button says. Numbers differ from visit to visit. */

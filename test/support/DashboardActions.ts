@@ -156,7 +156,7 @@ number. \`npm test -- test/dashboard/Roles.test.ts -u\` writes this page.`,
 /** In a page: what a button says. Numbers differ from visit to visit. */
 export const labelOf = `((button) => (button.getAttribute("aria-label") ?? button.innerText).replaceAll(/\\d[\\d,.]*/g, "N"))`
 
-/** One action as the table has it: the route of its page, its label, and its first call. */
+/** One action as the table has it: the route of its page, its label, and a call that it makes. */
 export const actionOf = (
   document: ApiDocument,
   routes: ReadonlyArray<string>,

@@ -150,12 +150,9 @@ export const filled = async (gateway: Gateway, owner: string, url: string, forge
     return (paths[route] ?? [route.slice(1)]).map((path) => ({ route, path }))
   })
   const made = {
-    source: source.id,
     off: off.id,
-    destination: destination.id,
     dead: dead.id,
     connection,
-    paused,
     request,
     events,
     runs,
@@ -163,7 +160,6 @@ export const filled = async (gateway: Gateway, owner: string, url: string, forge
     failing,
     channel,
     transformation,
-    active,
     disabled
   }
   return { places, made }

@@ -13,7 +13,8 @@ const target = join(here, "dist")
 
 const patterns = [
   "apps/dashboard/{build.mjs,package.json,src/**/*.{ts,tsx,css,html}}",
-  "packages/client/src/!(schema).ts"
+  "packages/client/src/!(schema).ts",
+  "packages/client/openapi.json"
 ]
 const digest = globSync(patterns, { cwd: root })
   .toSorted((a, b) => (a < b ? -1 : 1))
@@ -22,6 +23,25 @@ const digest = globSync(patterns, { cwd: root })
 const mark = join(target, "digest")
 
 if (!existsSync(mark) || readFileSync(mark, "utf8") !== digest) await make()
+
+/** Who may make each call that changes something, as the API's document says: `src/may.ts` decides by it what the pages offer. */
+function permissions() {
+  const { paths } = JSON.parse(readFileSync(join(root, "packages/client/openapi.json"), "utf8"))
+  return Object.fromEntries(
+    Object.entries(paths).flatMap(([path, calls]) =>
+      Object.entries(calls).flatMap(([method, { security = [] }]) => {
+        if (!["post", "put", "patch", "delete"].includes(method) || security.length === 0) return []
+        const of = (scheme) => security.find((one) => one[scheme] !== undefined)?.[scheme]
+        const permission = {
+          role: of("session")?.[0] ?? null,
+          teamKey: of("bearer") !== undefined,
+          scopes: of("project_key") ?? null
+        }
+        return [[`${method.toUpperCase()} ${path}`, permission]]
+      })
+    )
+  )
+}
 
 async function make() {
   const { build } = await import("rolldown")
@@ -36,7 +56,10 @@ async function make() {
       logLevel: "warn",
       // "use client" is for servers that render pages.
       onLog: (level, log, report) => log.code === "MODULE_LEVEL_DIRECTIVE" || report(level, log),
-      transform: { jsx: { runtime: "automatic" }, define: { "process.env.NODE_ENV": '"production"' } },
+      transform: {
+        jsx: { runtime: "automatic" },
+        define: { "process.env.NODE_ENV": '"production"', PERMISSIONS: JSON.stringify(permissions()) }
+      },
       output: {
         dir: assets,
         format: "esm",

@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core"
 import { describe, expect } from "vitest"
+import { differences } from "../support/DashboardActions.ts"
 import { hasBrowser, heading, hostile, it as pageIt, open, settled, usable } from "../support/DashboardPage.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { patience } from "../support/Waiting.ts"
@@ -300,5 +301,9 @@ describe.skipIf(!hasBrowser)("Forms of the dashboard", () => {
     await page.goto(`./workflows/${flow.full.id}/triggers`)
     await page.getByText("*/5 * * * *").waitFor()
     await page.getByText("1 day").waitFor()
+  })
+
+  it("They carry out every action that the table names them for, and none that it does not have", ({ carried }) => {
+    expect(differences("Forms", carried)).toEqual({ missing: [], unknown: [] })
   })
 })

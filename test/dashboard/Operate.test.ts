@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest"
+import { differences } from "../support/DashboardActions.ts"
 import { FakeProviderServer } from "../support/FakeProviderServer.ts"
 import {
   firstRow,
@@ -326,6 +327,12 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     await row.getByRole("button", { name: "Make a member" }).waitFor()
     const { data } = await gateway.api("GET", "/team/members")
     expect(data.find((one) => one.email === email)).toMatchObject({ role: "owner" })
+    await row.getByRole("button", { name: "Make a member" }).click()
+    await row.getByRole("button", { name: "Make a member?" }).click()
+    await row.getByRole("button", { name: "Make an owner" }).waitFor()
+    await row.getByRole("button", { name: "Remove" }).click()
+    await row.getByRole("button", { name: "Remove this member?" }).click()
+    await row.waitFor({ state: "detached" })
 
     const member = await signedIn(await gateway.session("member"))
     for (const [path, reason] of [
@@ -427,5 +434,9 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     await other.getByRole("alert").waitFor()
     await other.getByRole("button", { name: "Sign out" }).click()
     await other.getByLabel("API key").waitFor()
+  })
+
+  it("They carry out every action that the table names them for, and none that it does not have", ({ carried }) => {
+    expect(differences("Operate", carried)).toEqual({ missing: [], unknown: [] })
   })
 })

@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core"
 import { describe, expect } from "vitest"
+import { differences } from "../support/DashboardActions.ts"
 import {
   firstRow,
   hasBrowser,
@@ -147,9 +148,10 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     const row = issues.getByRole("row", { name: traffic.bad.name })
     await row.getByText("CONNECTION_REFUSED").waitFor()
     await row.getByRole("button", { name: "Acknowledge" }).click()
-    await row.getByText("Acknowledged").waitFor()
+    // The two buttons beside it make this text together.
+    await row.getByText("Acknowledged", { exact: true }).waitFor()
     await page.goto(`destinations/${traffic.bad.id}`)
-    await issues.getByText("Acknowledged").waitFor()
+    await issues.getByText("Acknowledged", { exact: true }).waitFor()
     await issues.getByRole("button", { name: "Dismiss" }).click()
     await issues.waitFor({ state: "detached" })
   })
@@ -651,5 +653,9 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.getByLabel("API key").waitFor()
     await page.goto("./requests")
     await page.getByLabel("API key").waitFor()
+  })
+
+  it("They carry out every action that the table names them for, and none that it does not have", ({ carried }) => {
+    expect(differences("Pages", carried)).toEqual({ missing: [], unknown: [] })
   })
 })

@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest"
+import { differences } from "../support/DashboardActions.ts"
 import { hasBrowser, hostile, it, usable } from "../support/DashboardPage.ts"
 
 describe.skipIf(!hasBrowser)("Trial of deduplication on the dashboard", () => {
@@ -77,5 +78,9 @@ describe.skipIf(!hasBrowser)("Trial of deduplication on the dashboard", () => {
     await page.getByRole("button", { name: /^Try them/ }).click()
     await page.getByText("The source has no requests of the last 30 days.").waitFor()
     for (const theme of ["light", "dark"] as const) await usable(page, theme, [`connections/${id}`])
+  })
+
+  it("They carry out every action that the table names them for, and none that it does not have", ({ carried }) => {
+    expect(differences("RuleTrials", carried)).toEqual({ missing: [], unknown: [] })
   })
 })

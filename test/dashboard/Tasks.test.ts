@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { resolve } from "node:path"
 import { describe, expect } from "vitest"
+import { differences } from "../support/DashboardActions.ts"
 import { firstRow, hasBrowser, heading, it as pageIt } from "../support/DashboardPage.ts"
 import { Hand } from "../support/Hand.ts"
 import type { Reply } from "../support/Target.ts"
@@ -213,5 +214,9 @@ describe.skipIf(!hasBrowser)("Five tasks take no more clicks than the page says"
     const statusOf = async (credential: string) => (await gateway.call("GET", "/sources", undefined, credential)).status
     expect([await statusOf(key), await statusOf(old)]).toEqual([200, 401])
     noMoreThan("Rotate a key")
+  })
+
+  it("They carry out every action that the table names them for, and none that it does not have", ({ carried }) => {
+    expect(differences("Tasks", carried)).toEqual({ missing: [], unknown: [] })
   })
 })

@@ -2,7 +2,10 @@ import { AxeBuilder } from "@axe-core/playwright"
 import { existsSync } from "node:fs"
 import { chromium, type Page } from "playwright-core"
 import { expect } from "vitest"
+import { apiDocument } from "./ApiDocument.ts"
 import { buildDashboard } from "./Dashboard.ts"
+import { actionOf, watching } from "./DashboardActions.ts"
+import { routesOf } from "./DashboardWorld.ts"
 import { it as gatewayIt } from "./it.ts"
 import { patience } from "./Waiting.ts"
 
@@ -26,8 +29,11 @@ export const it = gatewayIt
     onCleanup(() => browser.close())
     return browser
   })
+  /** What the pages of the suite have carried out: buttons with the calls that the gateway accepted. */
+  .extend("carried", { scope: "file" }, () => new Set<string>())
   /** Opens an address in a new browser, where nobody is signed in. What goes wrong in it fails the test. */
-  .extend("stranger", ({ browser, gateway }, { onCleanup }) => {
+  .extend("stranger", async ({ browser, carried, gateway }, { onCleanup }) => {
+    const [document, routes] = [await apiDocument(), await routesOf()]
     const faults: Array<string> = []
     const closing: Array<() => Promise<void>> = []
     onCleanup(async () => {
@@ -41,6 +47,10 @@ export const it = gatewayIt
       })
       closing.push(() => context.close())
       context.setDefaultTimeout(patience)
+      await context.exposeFunction("carriedOut", ({ path, ...more }: Parameters<typeof actionOf>[2]) => {
+        carried.add(actionOf(document, routes, { path: path.replace(/^\/dashboard/, ""), ...more }))
+      })
+      await context.addInitScript(watching)
       const page = await context.newPage()
       page.on("pageerror", (error) => faults.push(error.message))
       page.on("console", (message) => {
@@ -64,7 +74,8 @@ export const it = gatewayIt
 
 /** What axe finds. The rules on colors alone for a second look at the same pages in other colors. */
 export const violations = async (page: Page, onlyColors = false): Promise<ReadonlyArray<string>> => {
-  const axe = new AxeBuilder({ page })
+  // The usual mode opens a second page for each look, for frames of other origins. These pages have none.
+  const axe = new AxeBuilder({ page }).setLegacyMode()
   const found = await (
     onlyColors ? axe.withRules(["color-contrast"]) : axe.withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"])
   ).analyze()
@@ -75,12 +86,30 @@ export const violations = async (page: Page, onlyColors = false): Promise<Readon
 export const settled = (page: Page): Promise<void> =>
   expect.poll(() => page.getByText("Loading…").count(), { timeout: patience }).toBe(0)
 
+/**
+ * Opens another page of the dashboard without loading it again: through an address that has no page, so that what is seen afterwards is
+ * not of the page before.
+ */
+export const turnTo = async (page: Page, path: string): Promise<void> => {
+  const go = (to: string) =>
+    page.evaluate(`history.pushState({}, "", new URL(${JSON.stringify(to)}, document.baseURI))`)
+  const nowhere = page.getByText("There is no such page.")
+  await go("./nowhere")
+  await nowhere.waitFor()
+  await go(`./${path}`)
+  await nowhere.waitFor({ state: "detached" })
+  await page.locator("main h1, main [role=alert]").first().waitFor()
+}
+
 /** Opens each page in a theme: light on a wide screen, dark on a narrow one. Everybody can use it, and nothing of it is cut off. */
 export const usable = async (page: Page, theme: "light" | "dark", paths: ReadonlyArray<string>): Promise<void> => {
   await page.emulateMedia({ colorScheme: theme })
   await page.setViewportSize(theme === "dark" ? { width: 375, height: 720 } : { width: 1280, height: 800 })
-  for (const path of paths) {
-    await page.goto(`./${path}`)
+  // The page of a share is not of the router.
+  const isApart = (path: string) => path.startsWith("shared/")
+  for (const [at, path] of paths.entries()) {
+    if (at === 0 || isApart(path) || isApart(paths[at - 1]!)) await page.goto(`./${path}`)
+    else await turnTo(page, path)
     await page.getByRole("heading", { level: 1 }).waitFor()
     await settled(page)
     expect([path, await violations(page, theme === "dark")]).toEqual([path, []])

@@ -140,7 +140,7 @@ const signOut = async (isUser: boolean) => {
 /** What is around every page. */
 export const Shell = () => {
   const { me } = useSession()
-  const { mayChange } = useRole()
+  const { isReader } = useRole()
   const pages = useRef<HTMLElement>(null)
   const { pathname } = useLocation()
   // On a narrow screen the pages are one row: the current one is made visible.
@@ -162,7 +162,7 @@ export const Shell = () => {
           <Teams />
           <Theme />
           <span className="muted">
-            {me.user?.name ?? me.user?.email ?? (mayChange ? "API key" : "Key that can only read")}
+            {me.user?.name ?? me.user?.email ?? (isReader ? "Key that can only read" : "API key")}
           </span>
           <button type="button" onClick={() => void signOut(me.user !== null)}>
             Sign out

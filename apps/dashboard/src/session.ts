@@ -20,18 +20,18 @@ export const useSession = (): Session => {
 }
 
 /**
- * What the caller may do in the team that the pages show. The gateway decides; the pages only do not offer what it would refuse. The
+ * The caller's role in the team that the pages show, for the parts of a page that are for owners. `useMay` says it for a single call. The
  * team's own key acts as an owner, but changes nobody's access. A key without the scope to edit or to execute can only read.
  */
 export const useRole = (): {
   readonly isSignedInOwner: boolean
-  readonly mayChange: boolean
+  readonly isReader: boolean
   readonly mayOwn: boolean
 } => {
   const { me, team } = useSession()
   const isOwner = me.memberships.some(({ role, team_id }) => team_id === team && role === "owner")
-  const mayChange = me.key?.scopes.some((scope) => scope === "control:edit" || scope === "control:execute") ?? true
-  return { isSignedInOwner: me.user !== null && isOwner, mayChange, mayOwn: isOwner }
+  const isReader = me.key?.scopes.every((scope) => scope !== "control:edit" && scope !== "control:execute") ?? false
+  return { isSignedInOwner: me.user !== null && isOwner, isReader, mayOwn: isOwner }
 }
 
 /** The caller of the session's cookie. Fails with a 401 while nobody is signed in. */

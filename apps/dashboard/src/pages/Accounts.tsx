@@ -34,7 +34,7 @@ export const Accounts = () => {
     <>
       <header>
         <h1>Provider accounts</h1>
-        <NewLink to="/accounts/new" isOffered={mayOwn}>
+        <NewLink to="/accounts/new" call="POST /provider-accounts/credentials/connect">
           Connect an account
         </NewLink>
       </header>
@@ -152,6 +152,7 @@ export const Account = () => {
           ) : null}
           {mayOwn && lifecycle.can_revoke ? (
             <Action
+              call="DELETE /provider-accounts/{id}"
               asks={usage.total === 0 ? "Revoke it?" : `Stop the ${usage.total.toLocaleString()} that use it?`}
               run={async () => setEnd(await client.delete("/provider-accounts/{id}", path))}
             >

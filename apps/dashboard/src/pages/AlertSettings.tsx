@@ -14,6 +14,7 @@ const Chat = ({ isSet }: { readonly isSet: boolean }) => {
     <Panel title={isSet ? "Chat (set)" : "Chat (not set)"}>
       <div className="stack">
         <Form
+          call="PATCH /sources/channel-settings"
           label={isSet ? "Replace the chat" : "Set the chat"}
           done="Stored"
           send={async (form) => {
@@ -36,6 +37,7 @@ const Chat = ({ isSet }: { readonly isSet: boolean }) => {
         {isSet ? (
           <div>
             <Action
+              call="PATCH /sources/channel-settings"
               asks="Send nothing more to the chat?"
               run={() =>
                 client.patch("/sources/channel-settings", { body: { chat_webhook_url: "", chat_enabled: false } })
@@ -56,6 +58,7 @@ const Told = ({ settings }: { readonly settings: Row<"ChannelSettings"> }) => {
   return (
     <Panel title="How you are told">
       <Form
+        call="PATCH /sources/channel-settings"
         label="Save"
         done="Saved"
         send={async (form) => {

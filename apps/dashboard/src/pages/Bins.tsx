@@ -30,7 +30,7 @@ export const Bins = () => {
         <h1>Bins</h1>
         <div className="actions">
           <Action
-            forAnybody
+            call="POST /public-bins"
             primary
             run={async () => {
               const bin = await client.post("/public-bins")
@@ -64,7 +64,7 @@ export const Bins = () => {
               </td>
               <td>
                 <Action
-                  forAnybody
+                  call={null}
                   asks="Nobody can read it then. Forget it?"
                   run={async () => {
                     forgetBin(id)
@@ -151,7 +151,7 @@ const Live = ({ bin }: { readonly bin: Kept }) => {
         </span>
         <div className="actions">
           <Action
-            forAnybody
+            call="POST /public-bins/{id}/claim"
             asks="Make it a source of the team?"
             run={async () => {
               await exactGateway(team).post("/public-bins/{id}/claim", { params: { path: { id: bin.id }, header } })
@@ -162,7 +162,7 @@ const Live = ({ bin }: { readonly bin: Kept }) => {
             Keep it
           </Action>
           <Action
-            forAnybody
+            call={null}
             asks="Nobody can read it then. Forget it?"
             run={async () => {
               forgetBin(bin.id)

@@ -11,7 +11,8 @@ import { Facts, Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { Time } from "../parts/Time.tsx"
-import { useRole, useSession } from "../session.ts"
+import { useMay } from "../may.ts"
+import { useSession } from "../session.ts"
 
 type Operation = Row<"BulkOperation">
 
@@ -94,7 +95,6 @@ export const BulkOperation = () => {
   const { client, team } = useSession()
   const path = { params: { path: { id } } }
   const isOwners = of === "workflow_runs"
-  const mayChange = useRole().mayOwn || !isOwners
   const operation = useQuery({
     queryKey: ["bulk operation", team, of, id],
     queryFn: () => client.get(`/${of}/bulk_operations/{id}`, path),
@@ -111,14 +111,22 @@ export const BulkOperation = () => {
         <Status of={data.status} />
         <span className="mono">{id}</span>
         <div className="actions">
-          {data.confirmed || data.planned_at === null || !mayChange ? null : (
-            <Action primary run={() => client.post(`/${of}/bulk_operations/{id}/run`, path)}>
+          {data.confirmed || data.planned_at === null ? null : (
+            <Action
+              call={`POST /${of}/bulk_operations/{id}/run`}
+              primary
+              run={() => client.post(`/${of}/bulk_operations/{id}/run`, path)}
+            >
               {wordOf(data)} {data.total_count.toLocaleString()}{" "}
               {data.total_count === 1 ? records[of].slice(0, -1) : records[of]}
             </Action>
           )}
-          {data.cancelable && mayChange ? (
-            <Action run={() => client.post(`/${of}/bulk_operations/{id}/cancel`, path)} asks="Leave the rest as it is?">
+          {data.cancelable ? (
+            <Action
+              call={`POST /${of}/bulk_operations/{id}/cancel`}
+              run={() => client.post(`/${of}/bulk_operations/{id}/cancel`, path)}
+              asks="Leave the rest as it is?"
+            >
               Stop
             </Action>
           ) : null}
@@ -169,7 +177,7 @@ export const PlanBulk = ({
 }) => {
   const { client } = useSession()
   const navigate = useNavigate()
-  const { mayChange } = useRole()
+  const may = useMay()
   const [error, setError] = useState<string | null>(null)
   const plan = async () => {
     setError(null)
@@ -182,7 +190,7 @@ export const PlanBulk = ({
       setError(messageOf(failure))
     }
   }
-  if (!mayChange) return null
+  if (!may(`POST /${of}/bulk_operations`)) return null
   return (
     <>
       <button type="button" onClick={() => void plan()}>

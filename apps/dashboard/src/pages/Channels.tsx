@@ -271,14 +271,19 @@ export const Channel = () => {
         {mayOwn ? (
           <div className="actions">
             {delivery_mode === "instant" ? (
-              <Action done="Asked" run={() => client.post("/sources/{id}/channel-retry", path)}>
+              <Action
+                call="POST /sources/{id}/channel-retry"
+                done="Asked"
+                run={() => client.post("/sources/{id}/channel-retry", path)}
+              >
                 Try again
               </Action>
             ) : null}
-            <Action done="Asked" run={() => client.post("/sources/{id}/run", path)}>
+            <Action call="POST /sources/{id}/run" done="Asked" run={() => client.post("/sources/{id}/run", path)}>
               Poll now
             </Action>
             <Action
+              call="PATCH /sources/{id}/delivery"
               asks={other === "polling" ? "Let polling replace it?" : "Let the provider notify?"}
               run={() => client.patch("/sources/{id}/delivery", { ...path, body: { delivery_mode: other } })}
             >

@@ -80,6 +80,7 @@ export const Connect = ({ account, provider }: { readonly provider: Provider; re
   return (
     <Form
       key={mode}
+      call={mode === "oauth2" ? "POST /provider-accounts/oauth/start" : "POST /provider-accounts/credentials/connect"}
       label={mode === "oauth2" ? "Ask for the consent" : account === undefined ? "Connect" : "Connect again"}
       send={send}
     >

@@ -36,6 +36,7 @@ const Plan = () => {
   const refresh = useRefresh()
   return (
     <Form
+      call="POST /data-deletions"
       label="Plan the deletion"
       send={async (form) => {
         await client.post("/data-deletions", { body: { text: textOf(form, "text") } })
@@ -103,6 +104,7 @@ export const DataDeletions = () => {
                   <div className="bar">
                     {one.stage === "planned" ? (
                       <Action
+                        call="POST /data-deletions/{id}/run"
                         asks="Delete for ever?"
                         run={() => client.post("/data-deletions/{id}/run", { params: { path: { id: one.id } } })}
                       >
@@ -111,6 +113,7 @@ export const DataDeletions = () => {
                     ) : null}
                     {one.cancelable ? (
                       <Action
+                        call="POST /data-deletions/{id}/cancel"
                         asks="Leave the rest as it is?"
                         run={() => client.post("/data-deletions/{id}/cancel", { params: { path: { id: one.id } } })}
                       >

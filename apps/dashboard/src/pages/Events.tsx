@@ -216,6 +216,7 @@ export const Event = () => {
         <Copy text={id} label="Copy the id" />
         <div className="actions">
           <Action
+            call="POST /events/{id}/retry"
             run={() => client.post("/events/{id}/retry", { params: { path: { id } } })}
             done="Queued again"
             primary

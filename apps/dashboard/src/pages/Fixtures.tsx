@@ -92,6 +92,7 @@ const Sending = ({ id }: { readonly id: string }) => {
                 </div>
                 {target === "" ? null : (
                   <Action
+                    call="POST /request-fixtures/{id}/replay"
                     primary
                     done="Sent"
                     run={async () => {
@@ -145,6 +146,7 @@ export const Fixture = () => {
         </h1>
         <div className="actions">
           <Action
+            call="DELETE /request-fixtures/{id}"
             asks="Delete it for ever?"
             run={async () => {
               await client.delete("/request-fixtures/{id}", path)
@@ -174,6 +176,7 @@ export const Fixture = () => {
         />
       </Panel>
       <Edit
+        call="PATCH /request-fixtures/{id}"
         title="Name and description"
         value={{ name, description }}
         save={(body) => client.patch("/request-fixtures/{id}", { ...path, body })}

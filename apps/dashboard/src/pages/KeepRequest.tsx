@@ -32,6 +32,7 @@ const Share = ({ id }: { readonly id: string }) => {
   }
   return (
     <Form
+      call="POST /requests/{id}/share"
       label="Make the link"
       send={async (form) => {
         const title = textOf(form, "title")
@@ -85,6 +86,7 @@ const Keep = ({ id }: { readonly id: string }) => {
   }
   return (
     <Form
+      call="POST /request-fixtures"
       label="Keep it"
       send={async (form) => {
         const description = textOf(form, "description")

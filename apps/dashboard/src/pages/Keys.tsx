@@ -39,6 +39,7 @@ const NewKey = ({ show }: { readonly show: (key: string) => void }) => {
   const refresh = useRefresh()
   return (
     <Form
+      call="POST /project-api-keys"
       label="Make the key"
       send={async (form) => {
         const grants = textOf(form, "execute_grants").split(/\s+/).filter(Boolean)
@@ -155,6 +156,7 @@ export const Keys = () => {
                       <td>
                         {status === "revoked" ? null : (
                           <Action
+                            call="DELETE /project-api-keys/{id}"
                             asks={legacy_project_secret ? "Revoke the team's own key?" : "Revoke it for ever?"}
                             run={() => client.delete("/project-api-keys/{id}", { params: { path: { id } } })}
                           >
@@ -257,17 +259,25 @@ export const Key = () => {
           <div className="actions">
             {status !== "disabled" ? (
               <Action
+                call="PATCH /project-api-keys/{id}"
                 asks="Refuse all its calls?"
                 run={() => client.patch("/project-api-keys/{id}", { ...path, body: { status: "disabled" } })}
               >
                 Disable
               </Action>
             ) : (
-              <Action run={() => client.patch("/project-api-keys/{id}", { ...path, body: { status: "active" } })}>
+              <Action
+                call="PATCH /project-api-keys/{id}"
+                run={() => client.patch("/project-api-keys/{id}", { ...path, body: { status: "active" } })}
+              >
                 Enable
               </Action>
             )}
-            <Action asks="Revoke it for ever?" run={() => client.delete("/project-api-keys/{id}", path)}>
+            <Action
+              call="DELETE /project-api-keys/{id}"
+              asks="Revoke it for ever?"
+              run={() => client.delete("/project-api-keys/{id}", path)}
+            >
               Revoke
             </Action>
           </div>
@@ -291,6 +301,7 @@ export const Key = () => {
       </Panel>
       {status === "revoked" ? null : (
         <Edit
+          call="PATCH /project-api-keys/{id}"
           title="What it may do"
           value={change}
           save={(body) => client.patch("/project-api-keys/{id}", { ...path, body })}

@@ -6,16 +6,19 @@ import { useChoices } from "../parts/Named.tsx"
 import { Panel } from "../parts/Panel.tsx"
 import { objectOf, resolved, type Schema, useDocument, variantsOf } from "../parts/Schema.ts"
 import { Failure, Loading } from "../parts/States.tsx"
+import type { Call } from "../may.ts"
 import { useRefresh, useSession } from "../session.ts"
 import { type Drafts, RuleBuilder, rulesOf } from "./rules/RuleBuilder.tsx"
 import { TryRules } from "./rules/TryRules.tsx"
 
 /** A form that makes a resource and opens it. The gateway's refusal is shown above the button, and nothing is lost. */
 export const Making = ({
+  call,
   children,
   make,
   title
 }: {
+  readonly call: Call
   readonly title: string
   readonly make: (form: HTMLFormElement) => Promise<string>
   readonly children: ReactNode
@@ -28,6 +31,7 @@ export const Making = ({
         <h1>{title}</h1>
       </header>
       <Form
+        call={call}
         label={title}
         send={async (form) => {
           const to = await make(form)
@@ -143,7 +147,11 @@ const Typed = ({ kind, label }: { readonly kind: Kind; readonly label: string })
   if (api.isPending) return <Loading />
   if (api.isError) return <Failure error={api.error} retry={api.refetch} />
   return (
-    <Making title={label} make={async (form) => `/${kinds[kind].plural}/${(await makeOne(kind, form)).id}`}>
+    <Making
+      call={`POST /${kinds[kind].plural}`}
+      title={label}
+      make={async (form) => `/${kinds[kind].plural}/${(await makeOne(kind, form)).id}`}
+    >
       <TypedFields document={api.data} kind={kind} />
     </Making>
   )
@@ -247,6 +255,7 @@ export const NewConnection = () => {
   }
   return (
     <Making
+      call="POST /connections"
       title="Create the connection"
       make={async (form) => {
         if (rules === null) throw new Error("A rule is not complete yet.")

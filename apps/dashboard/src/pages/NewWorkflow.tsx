@@ -48,7 +48,7 @@ const Make = () => {
     return `/workflows/${id}/edit`
   }
   return (
-    <Making title="Create the workflow" make={make}>
+    <Making call="POST /workflows" title="Create the workflow" make={make}>
       <NameField example="Order handling" />
       <Choose name="source_id" label="Source" choices={sources} to="/sources/new" />
       <div className="field">

@@ -30,7 +30,10 @@ export const OpenAlerts = () => {
             <bdi>{source_name}</bdi>
           </Link>{" "}
           does not work: <bdi>{message}</bdi>{" "}
-          <Action run={() => client.post("/sources/channel-alerts/{id}/acknowledge", { params: { path: { id } } })}>
+          <Action
+            call="POST /sources/channel-alerts/{id}/acknowledge"
+            run={() => client.post("/sources/channel-alerts/{id}/acknowledge", { params: { path: { id } } })}
+          >
             Acknowledge
           </Action>
         </li>

@@ -43,6 +43,7 @@ const Rotation = ({
       />
       {children}
       <Form
+        call="POST /project-secrets/rotate"
         label={label}
         send={async (form) => {
           await rotate()

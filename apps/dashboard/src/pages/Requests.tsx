@@ -17,6 +17,7 @@ import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { mostRead, withText } from "../parts/TextIn.ts"
 import { Time } from "../parts/Time.tsx"
+import { useMay } from "../may.ts"
 import { useSession } from "../session.ts"
 import { Executions } from "./trace/Executions.tsx"
 import { Timeline } from "./trace/Timeline.tsx"
@@ -128,6 +129,7 @@ export const Requests = () => {
 export const Request = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()
+  const may = useMay()
   const [keeping, setKeeping] = useState<"share" | "fixture" | null>(null)
   const trace = useQuery({
     queryKey: ["request", team, id, "trace"],
@@ -150,13 +152,18 @@ export const Request = () => {
         <span className="mono">{id}</span>
         <Copy text={id} label="Copy the id" />
         <div className="actions">
-          <button type="button" aria-expanded={keeping === "share"} onClick={() => setKeeping("share")}>
-            Share…
-          </button>
-          <button type="button" aria-expanded={keeping === "fixture"} onClick={() => setKeeping("fixture")}>
-            Keep as fixture…
-          </button>
+          {may("POST /requests/{id}/share") ? (
+            <button type="button" aria-expanded={keeping === "share"} onClick={() => setKeeping("share")}>
+              Share…
+            </button>
+          ) : null}
+          {may("POST /request-fixtures") ? (
+            <button type="button" aria-expanded={keeping === "fixture"} onClick={() => setKeeping("fixture")}>
+              Keep as fixture…
+            </button>
+          ) : null}
           <Action
+            call="POST /requests/{id}/retry"
             run={() => client.post("/requests/{id}/retry", { params: { path: { id } }, body: {} })}
             asks="Replay it on all connections?"
             done="Replayed"

@@ -70,7 +70,7 @@ const Resources = <Model extends { readonly id: string }>({
     <>
       <header>
         <h1>{title}</h1>
-        <NewLink to={`/${kind}/new`}>{`New ${singular[kind]}`}</NewLink>
+        <NewLink to={`/${kind}/new`} call={`POST /${kind}`}>{`New ${singular[kind]}`}</NewLink>
       </header>
       <List
         label={title}
@@ -184,13 +184,20 @@ const Head = ({
       <div className="actions">
         {children}
         {row.disabled_at === null ? (
-          <Action run={() => client.put(`/${kind}/{id}/disable`, path)} asks={asksDisable}>
+          <Action
+            call={`PUT /${kind}/{id}/disable`}
+            run={() => client.put(`/${kind}/{id}/disable`, path)}
+            asks={asksDisable}
+          >
             Disable
           </Action>
         ) : (
-          <Action run={() => client.put(`/${kind}/{id}/enable`, path)}>Enable</Action>
+          <Action call={`PUT /${kind}/{id}/enable`} run={() => client.put(`/${kind}/{id}/enable`, path)}>
+            Enable
+          </Action>
         )}
         <Action
+          call={`DELETE /${kind}/{id}`}
           asks={asksDelete}
           run={async () => {
             await client.delete(`/${kind}/{id}`, path)
@@ -265,6 +272,7 @@ export const Source = () => {
         />
       </Panel>
       <Edit
+        call="PATCH /sources/{id}"
         title="Settings"
         value={config}
         save={(config) => client.patch("/sources/{id}", { ...path, body: { config } })}
@@ -311,6 +319,7 @@ export const Destination = () => {
         <Issues destination={id} />
       </Panel>
       <Edit
+        call="PATCH /destinations/{id}"
         title="Settings"
         value={config}
         save={(config) => client.patch("/destinations/{id}", { ...path, body: { config } })}
@@ -334,9 +343,13 @@ export const Connection = () => {
     <>
       <Head kind="connections" row={data} asksDisable="Route nothing more over it?" asksDelete="Delete it?">
         {data.paused_at === null ? (
-          <Action run={() => client.put("/connections/{id}/pause", path)}>Pause</Action>
+          <Action call="PUT /connections/{id}/pause" run={() => client.put("/connections/{id}/pause", path)}>
+            Pause
+          </Action>
         ) : (
-          <Action run={() => client.put("/connections/{id}/unpause", path)}>Resume</Action>
+          <Action call="PUT /connections/{id}/unpause" run={() => client.put("/connections/{id}/unpause", path)}>
+            Resume
+          </Action>
         )}
       </Head>
       <Panel title="Connection">
@@ -358,6 +371,7 @@ export const Connection = () => {
       </Panel>
       <ConnectionRules key={JSON.stringify(data.rules)} connection={data} />
       <Edit
+        call="PATCH /connections/{id}"
         title="The same rules"
         value={data.rules}
         save={(rules) => client.patch("/connections/{id}", { ...path, body: { rules } })}

@@ -46,6 +46,7 @@ const Change = ({ retention }: { readonly retention: Kept }) => {
   const isShorter = kinds.some(({ most, name }) => asked(name, retention[most]) < retention[name])
   return (
     <Form
+      call="PATCH /team"
       label="Save the retention"
       done="Saved"
       send={async (form) => {

@@ -47,6 +47,7 @@ export const Shares = () => {
           <Time key="ends" at={expires_at} />,
           status === "active" ? (
             <Action
+              call="DELETE /requests/{id}/share/{share}"
               key="revoke"
               asks="End this share?"
               run={() =>

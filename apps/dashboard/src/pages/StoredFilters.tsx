@@ -50,7 +50,7 @@ export const StoredFilters = () => {
         <div className="filters">
           <TextSearch label="Exact name" />
         </div>
-        <NewLink to="/filters/new" isOffered={isSignedInOwner}>
+        <NewLink to="/filters/new" call="POST /filters">
           New filter
         </NewLink>
       </header>
@@ -92,6 +92,7 @@ export const NewStoredFilter = () => {
       </header>
       {isSignedInOwner ? (
         <Form
+          call="POST /filters"
           label="Create the filter"
           send={async (form) => {
             const conditions = exactJson.parse(textOf(form, "conditions")) as Conditions
@@ -226,6 +227,7 @@ export const StoredFilter = () => {
         {isSignedInOwner ? (
           <div className="actions">
             <Action
+              call="DELETE /filters/{id}"
               asks={uses === 0 ? "Delete it?" : `Delete it? The ${uses.toLocaleString()} that use it keep a copy`}
               run={async () => {
                 await client.delete("/filters/{id}", path)
@@ -239,6 +241,7 @@ export const StoredFilter = () => {
       </header>
       {isSignedInOwner ? (
         <Edit
+          call="PATCH /filters/{id}"
           title="Name and conditions"
           value={{ name, conditions }}
           save={(body) => client.patch("/filters/{id}", { ...path, body })}

@@ -16,6 +16,7 @@ const NewMember = ({ close }: { readonly close: () => void }) => {
   const refresh = useRefresh()
   return (
     <Form
+      call="POST /team/members"
       label="Add the member"
       send={async (form) => {
         const role = textOf(form, "role") === "owner" ? "owner" : "member"
@@ -76,6 +77,7 @@ const Members = ({ isOwner }: { readonly isOwner: boolean }) => {
                       {isOwner ? (
                         <div className="bar">
                           <Action
+                            call="PATCH /team/members/{id}"
                             asks={role === "owner" ? "Make a member?" : "Make an owner?"}
                             run={() =>
                               client.patch("/team/members/{id}", {
@@ -87,6 +89,7 @@ const Members = ({ isOwner }: { readonly isOwner: boolean }) => {
                             {role === "owner" ? "Make a member" : "Make an owner"}
                           </Action>
                           <Action
+                            call="DELETE /team/members/{id}"
                             asks="Remove this member?"
                             run={() => client.delete("/team/members/{id}", { params: { path: { id } } })}
                           >

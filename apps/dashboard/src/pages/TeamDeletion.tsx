@@ -59,6 +59,7 @@ const Confirm = ({ team }: { readonly team: Row<"Team"> }) => {
             : "The next page shows how far the deletion is, and in the end what was deleted."}
         </p>
         <Form
+          call="POST /team/deletion"
           label="Delete the team for ever"
           send={async (form) => {
             const { team_id } = await client.post("/team/deletion", {

@@ -26,7 +26,6 @@ const statuses = ["queued", "running", "succeeded", "failed"] as const
 
 export const Workflows = () => {
   const { client, team } = useSession()
-  const { mayOwn } = useRole()
   const columns: ReadonlyArray<Column<Workflow>> = [
     { title: "Status", width: "100px", cell: ({ status }) => <Status of={status} /> },
     { title: "Name", width: "1.4fr", cell: ({ name }) => <bdi>{name}</bdi> },
@@ -38,7 +37,7 @@ export const Workflows = () => {
     <>
       <header>
         <h1>Workflows</h1>
-        <NewLink to="/workflows/new" isOffered={mayOwn}>
+        <NewLink to="/workflows/new" call="POST /workflows">
           New workflow
         </NewLink>
       </header>
@@ -158,6 +157,7 @@ export const Workflow = () => {
         <div className="actions">
           {mayOwn ? (
             <Action
+              call="PATCH /workflows/{id}"
               run={() => {
                 const status = data.status === "active" ? "paused" : "active"
                 return client.patch("/workflows/{id}", {
@@ -224,6 +224,7 @@ const Decide = ({ run, step }: { readonly run: Row<"WorkflowRunDetail">; readonl
     if (!mayOwn) return null
     return (
       <Action
+        call="POST /workflows/{id}/runs/{runId}/retry"
         run={() =>
           client.post("/workflows/{id}/runs/{runId}/retry", { params: { path }, body: { step_id: step.step_id } })
         }
@@ -235,10 +236,12 @@ const Decide = ({ run, step }: { readonly run: Row<"WorkflowRunDetail">; readonl
   }
   return step.kind === "wait" && step.wait?.kind === "signal" ? (
     <div className="bar">
-      <Action run={() => decide("approve")} primary>
+      <Action call="POST /workflows/{id}/runs/{runId}/steps/{stepId}/decision" run={() => decide("approve")} primary>
         Approve
       </Action>
-      <Action run={() => decide("reject")}>Reject</Action>
+      <Action call="POST /workflows/{id}/runs/{runId}/steps/{stepId}/decision" run={() => decide("reject")}>
+        Reject
+      </Action>
     </div>
   ) : null
 }
@@ -305,6 +308,7 @@ export const Run = () => {
         <div className="actions">
           {!mayOwn ? null : data.finished_at === null ? (
             <Action
+              call="POST /workflows/{id}/runs/{runId}/cancel"
               run={() => client.post("/workflows/{id}/runs/{runId}/cancel", { params: { path } })}
               asks="Abort what it calls now?"
             >
@@ -312,6 +316,7 @@ export const Run = () => {
             </Action>
           ) : (
             <Action
+              call="POST /workflows/{id}/runs/{runId}/rerun"
               run={async () => {
                 const { id: next } = await client.post("/workflows/{id}/runs/{runId}/rerun", {
                   params: { path },

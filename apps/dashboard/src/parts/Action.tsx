@@ -1,35 +1,36 @@
 import { type ReactNode, useState } from "react"
 import { useMutation } from "@tanstack/react-query"
 import { messageOf } from "../gateway.ts"
-import { useRefresh, useRole } from "../session.ts"
+import { type Call, useMay } from "../may.ts"
+import { useRefresh } from "../session.ts"
 
 /**
  * A button that changes something at the gateway. With `asks`, a second click confirms it. What the page shows is read again
- * afterwards; a failure is shown beside the button. A key that can only read is not offered it, unless it is `forAnybody`.
+ * afterwards; a failure is shown beside the button. Who may not make its call is not offered it.
  */
 export const Action = ({
   asks,
+  call: name,
   children,
   disabled = false,
   done,
-  forAnybody = false,
   primary = false,
   run
 }: {
+  /** The call that `run` makes; null: none that needs a right. */
+  readonly call: Call | null
   readonly run: () => Promise<unknown>
   readonly asks?: string
   readonly done?: string
   readonly primary?: boolean
   readonly disabled?: boolean
-  /** Whether the call needs no right in the team. */
-  readonly forAnybody?: boolean
   readonly children: ReactNode
 }) => {
   const refresh = useRefresh()
-  const { mayChange } = useRole()
+  const may = useMay()
   const [asking, setAsking] = useState(false)
   const call = useMutation({ mutationFn: run, onSettled: () => refresh() })
-  if (!mayChange && !forAnybody) return null
+  if (name !== null && !may(name)) return null
   const act = () => {
     if (asks !== undefined && !asking) return setAsking(true)
     setAsking(false)

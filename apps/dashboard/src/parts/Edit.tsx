@@ -1,6 +1,7 @@
 import { type FormEvent, useState } from "react"
 import { exactJson, messageOf } from "../gateway.ts"
-import { useRefresh, useRole } from "../session.ts"
+import { type Call, useMay } from "../may.ts"
+import { useRefresh } from "../session.ts"
 import { Panel } from "./Panel.tsx"
 
 type Members = Readonly<Record<string, unknown>>
@@ -28,16 +29,19 @@ const parsed = (text: string): unknown => {
  * gateway refuses a change, it says why, and the text stays.
  */
 export const Edit = ({
+  call,
   save,
   title,
   value
 }: {
+  /** The call that `save` makes. */
+  readonly call: Call
   readonly title: string
   readonly value: Members | ReadonlyArray<unknown>
   readonly save: (changes: never) => Promise<unknown>
 }) => {
   const refresh = useRefresh()
-  const { mayChange } = useRole()
+  const may = useMay()
   const [isEditing, setEditing] = useState(false)
   const [error, setError] = useState<string | null>(null)
   const text = JSON.stringify(value, null, 2)
@@ -64,7 +68,7 @@ export const Edit = ({
     </button>
   )
   return (
-    <Panel title={title} right={isEditing || !mayChange ? undefined : change}>
+    <Panel title={title} right={isEditing || !may(call) ? undefined : change}>
       {isEditing ? (
         <form onSubmit={submit}>
           <textarea

@@ -1,17 +1,20 @@
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react"
-import { useRole } from "../session.ts"
+import { type Call, useLacking } from "../may.ts"
 import { Below, FaultsContext, faultsOf, noFaults, useDescribed } from "./Faults.tsx"
 
 /**
  * Fields and the button that sends them. A refusal is shown at the fields that it is about, or else above the button, and nothing that
- * was written is lost. A key that can only read sees the reason instead.
+ * was written is lost. Who may not make its call sees the reason instead.
  */
 export const Form = ({
+  call,
   children,
   done,
   label,
   send
 }: {
+  /** The call that `send` makes. */
+  readonly call: Call
   /** What the button says. */
   readonly label: string
   /** What is said when it was sent, if the form stays. */
@@ -19,7 +22,7 @@ export const Form = ({
   readonly send: (form: HTMLFormElement) => Promise<unknown>
   readonly children: ReactNode
 }) => {
-  const { mayChange } = useRole()
+  const lacking = useLacking()(call)
   const form = useRef<HTMLFormElement>(null)
   const [faults, setFaults] = useState(noFaults)
   const [isBusy, setBusy] = useState(false)
@@ -37,7 +40,7 @@ export const Form = ({
     }
     setBusy(false)
   }
-  if (!mayChange) return <p className="muted">Your key can only read.</p>
+  if (lacking !== null) return <p className="muted">{lacking}</p>
   return (
     <form
       ref={form}

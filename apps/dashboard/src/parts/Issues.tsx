@@ -63,11 +63,19 @@ export const Issues = ({ destination }: { readonly destination?: string }) => {
               </td>
               <td>
                 {status === "open" ? (
-                  <Action run={() => client.post("/issues/{id}/acknowledge", { params: { path: { id } } })}>
+                  <Action
+                    call="POST /issues/{id}/acknowledge"
+                    run={() => client.post("/issues/{id}/acknowledge", { params: { path: { id } } })}
+                  >
                     Acknowledge
                   </Action>
                 ) : null}
-                <Action run={() => client.post("/issues/{id}/dismiss", { params: { path: { id } } })}>Dismiss</Action>
+                <Action
+                  call="POST /issues/{id}/dismiss"
+                  run={() => client.post("/issues/{id}/dismiss", { params: { path: { id } } })}
+                >
+                  Dismiss
+                </Action>
               </td>
             </tr>
           )

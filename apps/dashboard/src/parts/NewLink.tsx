@@ -1,22 +1,20 @@
 import { Link } from "@tanstack/react-router"
-import { useRole } from "../session.ts"
+import { type Call, useMay } from "../may.ts"
 
-/** The link in the head of a list to the page that makes a new one, for whoever may make one. */
+/** The link in the head of a list to the page that makes a new one, for whoever may make the call of that page. */
 export const NewLink = ({
+  call,
   children,
-  isOffered = true,
   to
 }: {
+  readonly call: Call
   readonly children: string
-  readonly isOffered?: boolean
   readonly to: string
-}) => {
-  const { mayChange } = useRole()
-  return isOffered && mayChange ? (
+}) =>
+  useMay()(call) ? (
     <div className="actions">
       <Link to={to} className="button">
         {children}
       </Link>
     </div>
   ) : null
-}

@@ -158,11 +158,18 @@ const Editor = ({ stored }: { readonly stored: Transformation | null }) => {
         </h1>
         {mayOwn ? (
           <div className="actions">
-            <Action primary disabled={name.trim() === ""} done="Saved" run={save}>
+            <Action
+              call={stored === null ? "POST /transformations" : "PATCH /transformations/{id}"}
+              primary
+              disabled={name.trim() === ""}
+              done="Saved"
+              run={save}
+            >
               Save
             </Action>
             {stored === null ? null : (
               <Action
+                call="DELETE /transformations/{id}"
                 asks="Delete it?"
                 run={async () => {
                   await client.delete("/transformations/{id}", { params: { path: { id: stored.id } } })

@@ -3,7 +3,7 @@ import { NewLink } from "../../parts/NewLink.tsx"
 import { type Column, List } from "../../parts/List.tsx"
 import { OnlyOwners } from "../../parts/OnlyOwners.tsx"
 import { Time } from "../../parts/Time.tsx"
-import { useRole, useSession } from "../../session.ts"
+import { useSession } from "../../session.ts"
 
 const columns: ReadonlyArray<Column<Row<"Transformation">>> = [
   { title: "Name", width: "1.4fr", cell: ({ name }) => <bdi>{name}</bdi> },
@@ -25,12 +25,11 @@ const columns: ReadonlyArray<Column<Row<"Transformation">>> = [
 
 export const Transformations = () => {
   const { client, team } = useSession()
-  const { mayOwn } = useRole()
   return (
     <>
       <header>
         <h1>Transformations</h1>
-        <NewLink to="/transformations/new" isOffered={mayOwn}>
+        <NewLink to="/transformations/new" call="POST /transformations">
           New transformation
         </NewLink>
       </header>

@@ -4,6 +4,7 @@ import { messageOf, type Row } from "../../gateway.ts"
 import { Diff } from "../../parts/Diff.tsx"
 import { Panel } from "../../parts/Panel.tsx"
 import { lengthOf } from "../../parts/Time.tsx"
+import { useLacking } from "../../may.ts"
 import { useSession } from "../../session.ts"
 import { type Sample, SampleChoice } from "./Sample.tsx"
 
@@ -50,6 +51,7 @@ export const Trial = ({
   readonly goTo: (line: number) => void
 }) => {
   const { client } = useSession()
+  const lacking = useLacking()("POST /transformations/run")
   const [text, setText] = useState(() => laidOut(first))
   const [context, setContext] = useState<Sample["context"]>(null)
   const trial = useMutation({
@@ -88,9 +90,13 @@ export const Trial = ({
           />
         </div>
         <div className="bar">
-          <button type="button" className="primary" disabled={trial.isPending} onClick={() => trial.mutate()}>
-            {trial.isPending ? "Running…" : "Run it"}
-          </button>
+          {lacking === null ? (
+            <button type="button" className="primary" disabled={trial.isPending} onClick={() => trial.mutate()}>
+              {trial.isPending ? "Running…" : "Run it"}
+            </button>
+          ) : (
+            <span className="muted">{lacking}</span>
+          )}
           {data?.run ? (
             <span className="muted">
               {lengthOf(data.run.stats.duration_ms)}, {Math.ceil(data.run.stats.memory_bytes / 1024).toLocaleString()}{" "}

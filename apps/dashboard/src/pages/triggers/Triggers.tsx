@@ -144,6 +144,7 @@ const Write = ({ workflow }: { readonly workflow: Row<"Workflow"> }) => {
   }
   return (
     <Form
+      call="PATCH /workflows/{id}"
       label="Save the triggers"
       done="Saved"
       send={async (form) => {

@@ -1,0 +1,191 @@
+import type { Page } from "playwright-core"
+import { describe, expect } from "vitest"
+import { differences } from "../support/DashboardActions.ts"
+import { hasBrowser, heading, it as pageIt, turnTo } from "../support/DashboardPage.ts"
+import { filled } from "../support/DashboardWorld.ts"
+import { FakeProviderServer } from "../support/FakeProviderServer.ts"
+import { patience } from "../support/Waiting.ts"
+
+/*
+ * The actions that no other suite carries out, on pages of one team. What came of them is read from the page, or from the API where the page
+ * does not say it.
+ */
+
+const it = pageIt
+  .extend("made", { scope: "file" }, async ({ gateway, startTarget }, { onCleanup }) => {
+    const forge = await FakeProviderServer.start("a-token")
+    onCleanup(() => forge.close())
+    return (await filled(gateway, await gateway.session("owner"), (await startTarget()).origin, forge)).made
+  })
+  .extend("owned", async ({ gateway, signedIn }) => signedIn(await gateway.session("owner")))
+
+/** Presses a button, and the question that it becomes. */
+const press = async (page: Page, name: string, asks?: string) => {
+  await page.locator("main").getByRole("button", { name, exact: true }).click()
+  if (asks !== undefined) await page.getByRole("button", { name: asks, exact: true }).click()
+}
+
+const badge = (page: Page, text: string) => page.locator("header .badge").getByText(text, { exact: true }).waitFor()
+
+/** Changes settings as JSON, and waits until they are saved. */
+const change = async (page: Page, title: string, edit: (text: string) => string) => {
+  const field = page.getByLabel(`${title} as JSON`)
+  await page.getByRole("button", { name: "Change", exact: true }).click()
+  await field.fill(edit(await field.inputValue()))
+  await page.getByRole("button", { name: "Save", exact: true }).click()
+  await field.waitFor({ state: "detached" })
+}
+
+describe.skipIf(!hasBrowser)("Actions of the dashboard", () => {
+  it("What needs attention is acknowledged and dismissed, and a channel gets its items by polling", async ({
+    gateway,
+    made,
+    owned: page
+  }) => {
+    await turnTo(page, "")
+    const alert = page.getByRole("listitem").filter({ hasText: "does not work" })
+    await alert.getByRole("button", { name: "Acknowledge" }).click()
+    await alert.waitFor({ state: "detached" })
+    await turnTo(page, `destinations/${made.dead}`)
+    await press(page, "Acknowledge")
+    const issues = page.getByRole("table", { name: "Issues" })
+    await issues.getByText("Acknowledged", { exact: true }).waitFor()
+    await turnTo(page, "")
+    await issues.getByRole("button", { name: "Dismiss" }).click()
+    await issues.waitFor({ state: "detached" })
+    await turnTo(page, `channels/${made.channel}`)
+    await press(page, "Use polling", "Let polling replace it?")
+    await page.getByRole("button", { name: "Use instant delivery" }).waitFor()
+    expect((await gateway.api("GET", `/sources/${made.channel}`)).delivery_mode).toBe("polling")
+  })
+
+  it("A request is replayed, operations are stopped and started, and runs are retried, rejected, repeated and cancelled", async ({
+    gateway,
+    made,
+    owned: page
+  }) => {
+    await turnTo(page, `bulk-operations/${made.events}`)
+    await press(page, "Stop", "Leave the rest as it is?")
+    await badge(page, "Cancelled")
+    const { id } = await gateway.api("POST", "/events/bulk_operations", { all: true, confirm: false })
+    await turnTo(page, `bulk-operations/${id}`)
+    await page.getByRole("button", { name: /^Retry \d+ events$/ }).click()
+    await badge(page, "Completed")
+
+    await turnTo(page, `bulk-operations/workflow_runs/${made.runs}`)
+    await press(page, "Stop", "Leave the rest as it is?")
+    await badge(page, "Cancelled")
+    await turnTo(page, "runs")
+    await press(page, "Retry all of them…")
+    await heading(page, "Bulk operation").waitFor()
+    await page.getByRole("button", { name: "Retry 1 run", exact: true }).click()
+    await badge(page, "Completed")
+
+    const { asking, failing } = made
+    /** When the run has failed, if not at that time. */
+    const failedAgain = (last: string | null) =>
+      gateway.eventually("the retried run has failed again", async () => {
+        const { finished_at, status } = await gateway.api("GET", `/workflows/${failing.workflow}/runs/${failing.run}`)
+        return status === "failed" && finished_at !== last ? finished_at : null
+      })
+    const first = await failedAgain(failing.failedAt)
+    await turnTo(page, `workflows/${failing.workflow}/runs/${failing.run}`)
+    await press(page, "Retry from this step")
+    await failedAgain(first)
+
+    await turnTo(page, `workflows/${asking.workflow}/runs/${asking.run}`)
+    await press(page, "Reject")
+    await gateway.eventually("the run has ended", async () => {
+      const { finished_at } = await gateway.api("GET", `/workflows/${asking.workflow}/runs/${asking.run}`)
+      return finished_at === null ? null : true
+    })
+    await page.reload()
+    await press(page, "Run again", "Send everything again?")
+    await page.waitForURL((url) => !url.pathname.endsWith(asking.run))
+    await press(page, "Cancel", "Abort what it calls now?")
+    await badge(page, "Cancelled")
+
+    await turnTo(page, `requests/${made.request}`)
+    await press(page, "Replay", "Replay it on all connections?")
+    await page.getByText("Replayed", { exact: true }).waitFor()
+  })
+
+  it("Sources, destinations, connections and transformations are changed, switched and deleted", async ({
+    gateway,
+    made,
+    owned: page
+  }) => {
+    await turnTo(page, `sources/${made.off}`)
+    await change(page, "Settings", (text) =>
+      text.replace(/"allowed_http_methods": \[[^\]]*\]/, '"allowed_http_methods": ["POST"]')
+    )
+    expect((await gateway.api("GET", `/sources/${made.off}`)).config).toMatchObject({ allowed_http_methods: ["POST"] })
+    await press(page, "Delete", "Delete it and its connections?")
+    await heading(page, "Sources").waitFor()
+    expect((await gateway.call("GET", `/sources/${made.off}`)).status).toBe(404)
+
+    await turnTo(page, `destinations/${made.dead}`)
+    await press(page, "Enable")
+    await badge(page, "Enabled")
+    await press(page, "Disable", "Stop all its deliveries?")
+    await badge(page, "Disabled")
+
+    await turnTo(page, `connections/${made.connection}`)
+    await change(page, "The same rules", () => '[{ "type": "delay", "delay": 1000 }]')
+    expect((await gateway.api("GET", `/connections/${made.connection}`)).rules).toMatchObject([{ delay: 1000 }])
+    await press(page, "Disable", "Route nothing more over it?")
+    await badge(page, "Disabled")
+    await press(page, "Delete", "Delete it?")
+    await heading(page, "Connections").waitFor()
+    expect((await gateway.call("GET", `/connections/${made.connection}`)).status).toBe(404)
+
+    await turnTo(page, `transformations/${made.transformation}`)
+    await page.getByLabel("or its id").fill(made.request)
+    await page.getByRole("button", { name: "Take it" }).click()
+    await expect
+      .poll(() => page.getByLabel("The sample as JSON").inputValue(), { timeout: patience })
+      .toContain('"body"')
+    await page.getByRole("button", { name: "Run it" }).click()
+    await page.getByText(/KiB of memory/).waitFor()
+    const name = gateway.name("renamed")
+    await page.getByLabel("Name", { exact: true }).fill(name)
+    await press(page, "Save")
+    await heading(page, name).waitFor()
+    await press(page, "Delete", "Delete it?")
+    await heading(page, "Transformations").waitFor()
+    expect((await gateway.call("GET", `/transformations/${made.transformation}`)).status).toBe(404)
+  })
+
+  it("A key is enabled, narrowed and revoked, and data is deleted by one plan and kept by another one", async ({
+    gateway,
+    made,
+    owned: page
+  }) => {
+    await turnTo(page, `team/keys/${made.disabled}`)
+    await press(page, "Enable")
+    await badge(page, "Active")
+    await change(page, "What it may do", (text) =>
+      text.replace(/"rate_limit_per_minute": \d+/, '"rate_limit_per_minute": 7')
+    )
+    await page.getByText(/"rate_limit_per_minute": 7\b/).waitFor()
+    await press(page, "Revoke", "Revoke it for ever?")
+    await badge(page, "Revoked")
+
+    await turnTo(page, "team")
+    const deletions = page.getByRole("table", { name: "Deletions of data" })
+    await deletions.getByRole("button", { name: "Stop", exact: true }).click()
+    await deletions.getByRole("button", { name: "Leave the rest as it is?" }).click()
+    await deletions.getByText("Cancelled", { exact: true }).waitFor()
+    await page.getByLabel("Text of a person").fill("somebody@example.com")
+    await press(page, "Plan the deletion")
+    await deletions.getByRole("button", { name: "Delete", exact: true }).click()
+    await deletions.getByRole("button", { name: "Delete for ever?" }).click()
+    await deletions.getByRole("button", { name: "Delete", exact: true }).waitFor({ state: "detached" })
+    const { data } = await gateway.api("GET", "/data-deletions")
+    expect(data.filter(({ stage }) => stage !== "planned" && stage !== "cancelled")).toHaveLength(1)
+  })
+
+  it("They carry out every action that the table names them for, and none that it does not have", ({ carried }) => {
+    expect(differences("Actions", carried)).toEqual({ missing: [], unknown: [] })
+  })
+})

@@ -54,6 +54,9 @@ async function make() {
     writeFileSync(join(assets, styleName), style)
     const page = readFileSync(join(here, "src/index.html"), "utf8")
     writeFileSync(join(aside, "index.html"), page.replace("{{script}}", script).replace("{{style}}", styleName))
+    // The package lists the libraries that are in it.
+    const { partsOf } = await import("../package/parts.mjs")
+    writeFileSync(join(aside, "parts.json"), JSON.stringify(partsOf(output)))
     writeFileSync(join(aside, "digest"), digest)
     rmSync(target, { recursive: true, force: true })
     renameSync(aside, target)

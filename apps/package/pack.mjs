@@ -10,7 +10,7 @@ import { dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { bundleCommandLine, bundleGateway } from "./bundles.mjs"
 import { bundledLibraries, copyLibrary } from "./libraries.mjs"
-import { listOf } from "./parts.mjs"
+import { listOf, partIn } from "./parts.mjs"
 
 const here = dirname(fileURLToPath(import.meta.url))
 const root = dirname(dirname(here))
@@ -48,7 +48,9 @@ try {
   const parts = [
     ...(await bundleCommandLine(join(stage, "bin"), project.version)),
     ...(await bundleGateway(join(stage, "gateway"))),
-    ...JSON.parse(readFileSync(join(root, "apps/dashboard/dist/parts.json"), "utf8")),
+    ...JSON.parse(readFileSync(join(root, "apps/dashboard/dist/libraries.json"), "utf8")).map((folder) =>
+      partIn(join(root, folder))
+    ),
     ...bundledLibraries
   ]
   writeFileSync(join(stage, "sbom.cdx.json"), `${JSON.stringify(listOf(manifest, parts), null, 2)}\n`)

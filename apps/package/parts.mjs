@@ -15,7 +15,8 @@ const folderOf = (module) => {
   return module.slice(0, at + between.length) + path.slice(0, path[0].startsWith("@") ? 2 : 1).join("/")
 }
 
-const describe = (folder) => {
+/** A library in its folder. */
+export const partIn = (folder) => {
   const { license, name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
   return { name, version, license }
 }
@@ -23,7 +24,7 @@ const describe = (folder) => {
 /** The libraries in the chunks of a build. */
 export const partsOf = (output) => {
   const modules = output.flatMap((one) => (one.type === "chunk" ? one.moduleIds : []))
-  return [...new Set(modules.map(folderOf))].filter((folder) => folder !== null).map(describe)
+  return [...new Set(modules.map(folderOf))].filter((folder) => folder !== null).map(partIn)
 }
 
 /** The address of a package in such lists. */

@@ -25,9 +25,13 @@ const recordOf = (name: string): string => join(here, `${name}.rendered.txt`)
 const names = ["one", "cluster", "everything"] as const
 
 const programs = [process.env["PATH"], join(homedir(), "go/bin")].join(delimiter)
-const helm = (args: ReadonlyArray<string>) =>
-  spawnSync("helm", args, { cwd: root, encoding: "utf8", env: { ...process.env, PATH: programs } })
+const using = (program: string) => (args: ReadonlyArray<string>) =>
+  spawnSync(program, args, { cwd: root, encoding: "utf8", env: { ...process.env, PATH: programs } })
+const helm = using("helm")
+const kubeScore = using("kube-score")
 const hasHelm = helm(["version"]).error === undefined
+const hasKubeScore = kubeScore(["version"]).error === undefined
+if (!hasKubeScore) process.stdout.write("No kube-score here: the policies of Kubernetes' users are not checked.\n")
 if (!hasHelm) process.stdout.write("No helm here: the chart is not rendered, only what is recorded of it is checked.\n")
 
 /** A helm that was built by `go install` does not know for which Kubernetes it is. */
@@ -140,11 +144,30 @@ describe.each(names)("Chart with the values of %s", (name) => {
         readinessProbe: { httpGet: { port: "http" } },
         resources: {
           requests: { cpu: expect.any(String), memory: expect.any(String) },
-          limits: { memory: expect.any(String) }
+          limits: { memory: expect.any(String), "ephemeral-storage": expect.any(String) }
         }
       })
     }
   })
+})
+
+/** What kube-score asks for and the chart does not do, with the reason. */
+const exceptions: Readonly<Record<string, string>> = {
+  "(gateway) CPU limit is not set": "a process that is throttled answers late, and may lose its shards",
+  "(gateway) ImagePullPolicy is not set to Always": "the tag is a version, and does not change",
+  "Deployment does not have a host podAntiAffinity set": "the pods are spread by topologySpreadConstraints",
+  "The pod does not have a matching egress NetworkPolicy": "deliveries go everywhere; the gateway guards where",
+  "The pod does not have a matching NetworkPolicy": "the values of `one` switch it off",
+  "Deployment few replicas": "the values say so"
+}
+
+it.runIf(hasKubeScore)("kube-score finds in the chart's objects only what is an exception with a reason", () => {
+  const found = names.flatMap((name) => {
+    const { stdout } = kubeScore(["score", "--kubernetes-version", "v1.33", "--output-format", "ci", recordOf(name)])
+    expect(stdout).toContain("[OK] release")
+    return Array.from(stdout.matchAll(/^\[(?:CRITICAL|WARNING)\] [^:]+: (.+)$/gm)).map(([, what]) => what!)
+  })
+  expect([...new Set(found)].toSorted()).toEqual(Object.keys(exceptions).toSorted())
 })
 
 const refused: ReadonlyArray<readonly [why: string, set: string, said: string]> = [

@@ -48,6 +48,7 @@ export const deprecationHeaders = (
   )
 
 interface Markable {
+  readonly deprecated?: boolean
   readonly description?: string
 }
 

@@ -59,7 +59,8 @@ export class Containers {
     const root = join(folder, "root")
     try {
       await run("debootstrap", ["--variant=minbase", "--include=ca-certificates", "bookworm", root], {
-        maxBuffer: 2 ** 26
+        maxBuffer: 2 ** 26,
+        timeout: 600_000
       })
     } catch (error) {
       process.stdout.write(`Suites with containers are skipped: debootstrap failed (${String(error).slice(0, 200)}).\n`)

@@ -155,7 +155,9 @@ describe.skipIf(noContainers !== null)("Image", slow, () => {
       return
     }
     const { containers, image } = built
-    await containers.start("silent", ["--entrypoint", "sleep", image, "600"])
+    // The network is that of this machine, where another program may listen at the usual port.
+    const port = await freePort()
+    await containers.start("silent", ["--env", `PORT=${port}`, "--entrypoint", "sleep", image, "600"])
     expect(await containers.podman(["healthcheck", "run", "silent"])).toMatchObject({ code: 1 })
     await containers.podman(["rm", "--force", "--time", "0", "silent"])
   })

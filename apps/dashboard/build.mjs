@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto"
 import { globSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const here = dirname(fileURLToPath(import.meta.url))
@@ -77,6 +77,11 @@ async function make() {
     writeFileSync(join(assets, styleName), style)
     const page = readFileSync(join(here, "src/index.html"), "utf8")
     writeFileSync(join(aside, "index.html"), page.replace("{{script}}", script).replace("{{style}}", styleName))
+    // The package lists the libraries that are in it.
+    const modules = output.flatMap((one) => (one.type === "chunk" ? one.moduleIds : []))
+    const libraries = modules.flatMap((id) => /^.*\/node_modules\/(@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? [])
+    const folders = [...new Set(libraries)].map((folder) => relative(root, folder))
+    writeFileSync(join(aside, "libraries.json"), JSON.stringify(folders))
     writeFileSync(join(aside, "digest"), digest)
     rmSync(target, { recursive: true, force: true })
     renameSync(aside, target)

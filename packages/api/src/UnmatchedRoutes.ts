@@ -9,6 +9,7 @@ import { withoutSecretLooks } from "@tidegate/redaction/Redaction"
 import { fault } from "@tidegate/telemetry/Faults"
 import { Api } from "./contract/Api.ts"
 import { AnyOrigin } from "./contract/Authorization.ts"
+import { Deprecations, deprecationHeaders } from "./contract/Deprecation.ts"
 import { refusedCondition, tagRead } from "./Conditional.ts"
 import { CorsOrigins, crossOrigin, type Openness } from "./CrossOrigin.ts"
 import { cookieCredential } from "./dashboard/BrowserSession.ts"
@@ -122,9 +123,10 @@ const answer = (response: HttpServerResponse.HttpServerResponse) => Effect.succe
 /** Wraps every call of the control API: `/v1/…` is the route without it, and every failure gets the standard error body. */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Ingress> = HttpRouter.use((router) =>
   Effect.flatMap(
-    Effect.all([Loops, TrustedProxies.Current, CorsOrigins, BrowserSessionKey, Ingress, Clock.Clock]),
-    ([loops, proxies, origins, sessionKey, { publicUrl }, clock]) =>
-      router.addGlobalMiddleware((app) =>
+    Effect.all([Loops, TrustedProxies.Current, CorsOrigins, BrowserSessionKey, Ingress, Clock.Clock, Deprecations]),
+    ([loops, proxies, origins, sessionKey, { publicUrl }, clock, deprecations]) => {
+      const aboutDeprecation = deprecationHeaders(deprecations)
+      return router.addGlobalMiddleware((app) =>
         Effect.flatMap(
           HttpServerRequest.HttpServerRequest,
           (
@@ -208,6 +210,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Ingress> =
                   withHeaders(handled.operation === null ? response : tagRead(request, response)),
                   {
                     ...crossOrigin(origins, request, opennessOf(path)),
+                    ...(handled.operation === null ? null : aboutDeprecation.get(handled.operation.id)),
                     ...answered
                   }
                 )
@@ -216,5 +219,6 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Ingress> =
           }
         )
       )
+    }
   )
 )

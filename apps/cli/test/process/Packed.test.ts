@@ -92,6 +92,14 @@ it("Packed tarball installs without a registry and runs as npx tidegate", async 
   // What a module does not export is an error before anything of it runs.
   expect(bin).not.toMatch(/import \{/)
 
+  // The list of parts has what the bundles contain: all that the project depends on, except the bundler.
+  const parts = JSON.parse(await readFile(join(folder, "node_modules/tidegate/sbom.cdx.json"), "utf8"))
+  const { dependencies } = JSON.parse(await readFile(join(modules, "../package.json"), "utf8"))
+  const { rolldown: _, ...bundled } = dependencies as Readonly<Record<string, string>>
+  expect(parts.components).toEqual(
+    expect.arrayContaining(Object.entries(bundled).map(([name, version]) => expect.objectContaining({ name, version })))
+  )
+
   // Code that is loaded only when it is needed is in the package, too.
   const exported = await npx("export")
   expect(exported.said).toContain(`name: ${source.name}`)

@@ -1,5 +1,6 @@
 import { OpenApi } from "effect/http-api"
 import { resolveMarks } from "@tidegate/resources/DescribedAs"
+import { markDeprecated } from "./Deprecation.ts"
 import { ids } from "./Examples.ts"
 import { andFailures, anyParametersMark } from "./Operation.ts"
 import { shareFailures } from "./SharedResponses.ts"
@@ -212,5 +213,5 @@ export const completeDocument = (generated: Specification): object => {
     Object.entries(components.schemas).filter(([name]) => !aliases.has(referenceTo(name)))
   )
   const document = finish({ ...resolved, components: { ...components, schemas } }, aliases) as Specification
-  return shareFailures({ ...document, paths: mapPaths(document.paths, describeParameters) })
+  return markDeprecated(shareFailures({ ...document, paths: mapPaths(document.paths, describeParameters) }))
 }

@@ -5,6 +5,8 @@ import { isObject, type JsonSchema, membersOf, type Shape, Shapes } from "./Shap
 /** The inputs of each operation, taken from the published document: an operation is strict when it is published. */
 
 export interface KnownOperation {
+  /** Its name in the document. */
+  readonly id: string
   /** Whether it needs no credential. */
   readonly isPublic: boolean
   /** The names of its query parameters; null: any are accepted. */
@@ -40,6 +42,7 @@ const make = (): ReadonlyMap<string, KnownOperation> => {
       const answer = answers.find(([status]) => status.startsWith("2"))?.[1]
       const isReadBack = method === "put" || method === "patch" || operation[readBackMark] === true
       operations.set(`${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`, {
+        id: String(operation["operationId"]),
         isPublic: Array.isArray(operation["security"]) && operation["security"].length === 0,
         query: operation[anyParametersMark] === true ? null : new Set(parameters.map(({ name }) => String(name))),
         body: body === undefined ? [] : shapes.of(body),

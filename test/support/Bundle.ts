@@ -6,12 +6,17 @@ import { pathToFileURL } from "node:url"
 import { waitUntil } from "./Waiting.ts"
 
 /*
- * This version's gateway as one file, which starts in half the processor time of its 1,700 modules. The suites start some hundreds of
- * processes. `apps/gateway/test/Start.test.ts` starts the sources, as `npm start` does.
+ * This version's gateway and its admin command as bundles, which start in half the processor time of their 1,700 modules. The suites
+ * start some hundreds of processes. `apps/gateway/test/Start.test.ts` and `Admin.test.ts` start the sources, as `npm start` and
+ * `npm run admin` do.
  */
 
 const root = join(import.meta.dirname, "../..")
 const cache = join(root, "node_modules/.cache/gateway")
+
+/** Their sources in `apps/gateway/src`. */
+const programs = ["main", "admin"] as const
+type Program = (typeof programs)[number]
 
 /** Where the sources' own files are: they start workers and child processes by paths beside them. */
 const inPlace = {
@@ -29,13 +34,16 @@ const version = (): string => {
     const { mtimeMs, size } = statSync(join(root, file))
     return `${file} ${mtimeMs} ${size}`
   })
-  return createHash("sha256").update(states.join("\n")).digest("hex").slice(0, 16)
+  return createHash("sha256")
+    .update([...programs, ...states].join("\n"))
+    .digest("hex")
+    .slice(0, 16)
 }
 
 const build = async (folder: string): Promise<void> => {
   const { build } = await import("rolldown")
   await build({
-    input: { main: join(root, "apps/gateway/src/main.ts") },
+    input: Object.fromEntries(programs.map((name) => [name, join(root, `apps/gateway/src/${name}.ts`)])),
     platform: "node",
     logLevel: "warn",
     // They are loaded by other processes, or contain programs.
@@ -58,12 +66,11 @@ const exists = (path: string): Promise<boolean> =>
     () => false
   )
 
-/** One process makes it, and the others wait. Bundles of earlier versions are removed after a day. */
+/** Returns the folder. One process makes it, and the others wait. Bundles of earlier versions are removed after a day. */
 const make = async (): Promise<string> => {
   const folder = join(cache, version())
-  const program = join(folder, "main.mjs")
   const isDone = () => exists(join(folder, "done"))
-  if (await isDone()) return program
+  if (await isDone()) return folder
   await mkdir(cache, { recursive: true })
   const lock = `${folder}.lock`
   await waitUntil(
@@ -91,7 +98,7 @@ const make = async (): Promise<string> => {
     },
     { everyMs: 100 }
   )
-  return program
+  return folder
 }
 
 const isRunning = (pid: number): boolean => {
@@ -113,5 +120,5 @@ const removeOld = async (): Promise<void> => {
 
 let made: Promise<string> | null = null
 
-/** The path of the bundle. */
-export const bundledGateway = (): Promise<string> => (made ??= make())
+/** The path of a bundled program. */
+export const bundled = async (program: Program): Promise<string> => join(await (made ??= make()), `${program}.mjs`)

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { createWriteStream } from "node:fs"
 import { mkdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { bundledGateway } from "./Bundle.ts"
+import { bundled } from "./Bundle.ts"
 import { freePort } from "./Ports.ts"
 import { patience, sleep, waitUntil } from "./Waiting.ts"
 
@@ -62,7 +62,7 @@ export class GatewayProcess {
       role,
       port,
       log: join(folder, `${name}.log`),
-      program: await bundledGateway(),
+      program: await bundled("main"),
       environment: {
         ...withoutSettings(),
         ...settings,

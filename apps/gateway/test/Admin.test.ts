@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { admin } from "../../../test/support/Admin.ts"
+import { adminFromSources } from "../../../test/support/Admin.ts"
 import { temporaryFolder } from "../../../test/temporaryFolder.ts"
 
 describe("Admin command without an installation", () => {
@@ -15,7 +15,9 @@ describe("Admin command without an installation", () => {
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const home = join(folder, "home")
-          const run = yield* Effect.promise(() => admin({ TIDEGATE_HOME: home, ...settings }, "teams", "list"))
+          const run = yield* Effect.promise(() =>
+            adminFromSources({ TIDEGATE_HOME: home, ...settings }, "teams", "list")
+          )
           return { run, found: yield* Effect.promise(() => readdir(folder)) }
         })
       )

@@ -60,7 +60,6 @@ const measuring = [
 
 /** Suites of a minute or half a minute. They begin first: one that begins last would run alone. */
 const long = [
-  "deployment/Image",
   "benchmarks/test/Scenarios",
   "contract/openapi/Mutated",
   "upgrade/Update",

@@ -18,13 +18,18 @@ const runs = (program: string): boolean => spawnSync(program, ["--version"], { s
 /** Podman's usual one comes last: that of Debian 12 starts nothing where both versions of control groups are mounted. */
 const runtime = ["runc", "crun"].find(runs)
 
-/** Why suites with containers do not run here; null: they do. The reason is printed once. */
+/**
+ * Why suites with containers do not run here; null: they do. The reason is printed once. They are asked for, because they fetch hundreds of
+ * packages and take minutes: a mirror of Debian that is away would fail every run.
+ */
 export const noContainers: string | null =
-  process.platform !== "linux" || process.getuid?.() !== 0
-    ? "only root of a Linux makes a root of Debian's packages"
-    : runs("podman") && runtime !== undefined && runs("debootstrap")
-      ? null
-      : "podman, runc and debootstrap are not all installed"
+  process.env["TEST_IMAGE"] !== "yes"
+    ? "TEST_IMAGE=yes asks for them"
+    : process.platform !== "linux" || process.getuid?.() !== 0
+      ? "only root of a Linux makes a root of Debian's packages"
+      : runs("podman") && runtime !== undefined && runs("debootstrap")
+        ? null
+        : "podman, runc and debootstrap are not all installed"
 
 if (noContainers !== null) process.stdout.write(`Suites with containers are skipped: ${noContainers}.\n`)
 

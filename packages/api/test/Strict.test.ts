@@ -7,6 +7,7 @@ import { providerRow } from "../../channels/test/providerRow.ts"
 import { Api } from "../src/contract/Api.ts"
 import { type Answer, call } from "./ControlServer.ts"
 import { siteAdmin, somebody, withAdmins } from "./SignedIn.ts"
+import { processorTime } from "../../runtime/test/processorTime.ts"
 
 interface Operation {
   readonly operationId: string
@@ -445,12 +446,12 @@ layer(withProvider, { excludeTestServices: true })("Unknown members and paramete
   it.effect("Comparison and report of unknown names are limited in time and size", () =>
     Effect.gen(function* () {
       const names = Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`stauts_${i}`, i]))
-      const since = performance.now()
+      const spent = processorTime()
       const answer = yield* call("POST", "/events/bulk_operations", { body: { ...names, ["s".repeat(100_000)]: 1 } })
       expect(answer.status).toBe(400)
       expect(answer.body.data.fields).toHaveLength(20)
       expect(JSON.stringify(answer.body).length).toBeLessThan(10_000)
-      expect(performance.now() - since).toBeLessThan(2_000)
+      expect(spent()).toBeLessThan(2_000)
     })
   )
 })

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest"
 import { didYouMean, nearestName } from "../src/NearestName.ts"
+import { processorTime } from "../../runtime/test/processorTime.ts"
 
 const members = ["status", "source_id", "connection_id", "rate_limit", "rate_limit_period", "q"]
 
@@ -25,8 +26,8 @@ it("A name that resembles no known name has no nearest name", () => {
 })
 
 it("Extremely long names are not compared", () => {
-  const since = performance.now()
+  const spent = processorTime()
   expect(nearestName("s".repeat(1_000_000), members)).toBeNull()
   expect(nearestName("status", ["s".repeat(1_000_000)])).toBeNull()
-  expect(performance.now() - since).toBeLessThan(50)
+  expect(spent()).toBeLessThan(50)
 })

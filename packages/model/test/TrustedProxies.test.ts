@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { type ForwardingHeaders, parseTrustedProxies } from "../src/TrustedProxies.ts"
+import { processorTime } from "../../runtime/test/processorTime.ts"
 
 const proxies = Result.getOrThrow(parseTrustedProxies(["10.0.0.0/8", "192.0.2.10", "fd00::/8"]))
 
@@ -154,11 +155,11 @@ describe("Client of a request", () => {
       ",".repeat(2_000),
       `for="${"\\".repeat(2_000)}`
     ]
-    const since = performance.now()
+    const spent = processorTime()
     for (const text of hostile) {
       for (let i = 0; i < 20; i++) proxies.clientOf("10.0.0.1", { forwarded: text, "x-forwarded-for": text })
     }
-    expect(performance.now() - since).toBeLessThan(1_000)
+    expect(spent()).toBeLessThan(1_000)
   })
 })
 

@@ -109,7 +109,7 @@ interface WrittenAuth {
 /** What is stored of the credentials. */
 export type Credited = Pick<SourceConfig, "auth_type"> & { readonly auth: SourceFields["auth"] | "unchanged" }
 
-const none: Credited = { auth_type: null, auth: {} }
+const none: Credited = { auth_type: null, auth: "unchanged" }
 const moved = "must be sent again, as a whole: what is stored belongs to another address"
 
 /**

@@ -115,32 +115,26 @@ export const dueRuns = Effect.fnUntraced(function* (
         )
         and run_id <> all(${Columns.text(inHand)})
       order by due_at, run_id limit ${limit}
-    ), chosen as (
-      select d.run_id, d.due_at, d.carried, r.request_id, (count(*) over ())::int4 as found,
-        sum(size) over (order by d.due_at, d.run_id) - size as before
+    ), read as (
+      select d.due_at, d.carried, r.id, r.team_id, r.request_id, r.source_id, r.version, r.parts, r.attempts, r.kept, r.status, r.created_at, r.batch_id,
+        coalesce(q.method, i.method, '') as method, coalesce(q.path, i.path, '') as path, coalesce(q.query, i.query, '') as query,
+        coalesce(q.headers, i.headers, '') as headers, coalesce(q.body, i.body) as body, q.presented,
+        coalesce(q.ingested_at, i.ingested_at, r.created_at) as ingested_at,
+        row_number() over due as place, (count(*) over ())::int4 as found, sum(size) over due - size as before
       from due d
-        cross join lateral (select request_id, kept, batch_id from workflow_runs where workflow_runs.id = d.run_id limit 1) r
-        left join lateral (select body_size from requests where requests.id = r.request_id limit 1) q on true
-        left join lateral (select body_size from workflow_inputs i where i.run_id = r.request_id and ${ownInput}) i on true
+        cross join lateral (select * from workflow_runs where workflow_runs.id = d.run_id limit 1) r
+        left join lateral (select * from requests where requests.id = r.request_id limit 1) q on true
+        left join lateral (select * from workflow_inputs i where i.run_id = r.request_id and ${ownInput}) i on true
         cross join lateral (select coalesce(q.body_size, i.body_size, 0) + r.kept + coalesce(octet_length(d.carried), 0)
           + case when r.batch_id is null then 0 else ${batchBytes} end as size) s
-    ), chosen_runs as (
-      select c.found, r.id, r.team_id, r.request_id, r.source_id,
-        coalesce((select name from sources where sources.id = r.source_id), '') as source_name, r.version, r.parts, r.attempts, r.kept, r.status, r.created_at, c.due_at, r.batch_id,
-        c.carried, coalesce(q.method, i.method, '') as method, coalesce(q.path, i.path, '') as path, coalesce(q.query, i.query, '') as query,
-        coalesce(q.headers, i.headers, '') as headers, coalesce(q.body, i.body) as body, q.presented,
-        coalesce(q.ingested_at, i.ingested_at, r.created_at) as ingested_at
-      from chosen c
-        cross join lateral (select * from workflow_runs where workflow_runs.id = c.run_id limit 1) r
-        left join lateral (select * from requests where requests.id = c.request_id limit 1) q on true
-        left join lateral (select * from workflow_inputs i where i.run_id = r.request_id and ${ownInput}) i on true
-      where c.before < ${bytes}
+      window due as (order by d.due_at, d.run_id)
     )
     select running.team_id as running_team, running.status as running_status, running.deleted as running_deleted, running.next as running_next,
-      case when row_number() over (order by due_at, id) = 1 then running.held end as running_held,
-      case when row_number() over (order by due_at, id) = 1 then running.triggers end as running_triggers, chosen_runs.*
-    from running left join chosen_runs on true
-    order by due_at, id`
+      case when coalesce(place, 1) = 1 then running.held end as running_held,
+      case when coalesce(place, 1) = 1 then running.triggers end as running_triggers,
+      coalesce((select name from sources where sources.id = read.source_id), '') as source_name, read.*
+    from running left join read on before < ${bytes}
+    order by place`
   const [first] = rows
   if (first === undefined) return null
   const {

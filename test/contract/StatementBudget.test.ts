@@ -19,7 +19,7 @@ const names: ReadonlyArray<readonly [part: string, name: string]> = [
   ["delete from pending_routes", "settle"],
   ["dedupe_keys", "read dedupe windows"],
   ["update workflow_runs", "move run"],
-  ["chosen_runs", "read due runs"],
+  ["running as materialized", "read due runs"],
   ["convert_to(type", "read the step's destination"]
 ]
 

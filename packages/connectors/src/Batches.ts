@@ -114,10 +114,7 @@ export const judgeParts =
     const resultOf = resultsOf(answer)
     return Array.from({ length: count }, (_, place): PartResult => {
       const result = resultOf(place)
-      const body = result === undefined ? answer.body.subarray(0, longestRest) : Buffer.from(JSON.stringify(result))
+      const body = result === undefined ? answer.body : Buffer.from(JSON.stringify(result))
       return { verdict: judgePart(answer, result), body }
     })
   }
-
-/** What is recorded of an answer that has no result for a part (bytes): each part records it. */
-const longestRest = 1_024

@@ -179,6 +179,36 @@ layer(world)("Batch of a destination", (it) => {
     })
   )
 
+  it.effect("A large answer is recorded in part by each event of its call", () =>
+    Effect.gen(function* () {
+      const page = answer({ status: 503, body: Buffer.alloc(1024 * 1024, "x") })
+      const long: Act = async (outbound) =>
+        answer({
+          body: Buffer.from(
+            JSON.stringify({ Records: sentIn(outbound).map(() => ({ SequenceNumber: "1".repeat(200_000) })) })
+          )
+        })
+      yield* acting(() => Promise.resolve(page), long)
+      const made = yield* events(yield* connection({ max_count: 2 }), "1", "2")
+      const sql = yield* SqlClient.SqlClient
+      const sizes = (attempt: number) =>
+        Effect.map(
+          sql<{ size: number }>`select length(body) as size from attempts
+            where event_id in ${sql.in(made.events)} and attempt_number = ${attempt}`,
+          (rows) => rows.map(({ size }) => size)
+        )
+      yield* made.wake
+      yield* call
+      for (const event of made.events) expect((yield* recorded(event, 1)).codes).toEqual(["BAD_RESPONSE"])
+      yield* released
+      yield* TestClock.adjust("2 seconds")
+      yield* call
+      for (const event of made.events) expect((yield* recorded(event, 2)).state).toBe("SUCCESSFUL")
+      for (const attempt of [1, 2]) expect(yield* sizes(attempt)).toEqual([32_768, 32_768])
+      yield* released
+    })
+  )
+
   it.effect("An event that does not fit with the others begins the next call", () =>
     Effect.gen(function* () {
       yield* acting(refusing(), refusing(), refusing())

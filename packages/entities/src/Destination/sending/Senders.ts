@@ -34,6 +34,8 @@ export const forSendingMs = 1_000
 
 /** What is kept of the answer to a call of several events: the results of them all have to be in it. */
 const batchAnswerBytes = 1024 * 1024
+/** What each of their attempts may always record of it (bytes). */
+const leastOfAnswer = 1_024
 
 export const timeOf = ({ call }: Attempt): number => call?.timeoutMs ?? attemptMs
 
@@ -110,6 +112,12 @@ export const makeSenders = Effect.fnUntraced(function* (
     const ended = (then: (member: Member, place: number) => void): void =>
       members.forEach((member, place) => guarded(member.attempt, () => then(member, place)))
     const broke = (cause: unknown): void => ended((member) => brokeDown(member.attempt, cause))
+    // Each attempt records its part: a server must not have one answer stored hundreds of times.
+    const longest = Math.max(leastOfAnswer, Math.floor(maxCapturedBytes / members.length))
+    const shortened = (outcome: Outcome): Outcome =>
+      outcome.body.length <= longest
+        ? outcome
+        : { ...outcome, body: outcome.body.subarray(0, longest), bodyTruncated: true }
     const exchanged = async (): Promise<Outcome> => {
       const request = sender.batch.call(members.map(({ part }) => part))
       const mark = loops.nextOfAll(members.map((member) => member.attempt.item.payload))
@@ -125,7 +133,7 @@ export const makeSenders = Effect.fnUntraced(function* (
     }
     exchanged().then((outcome) => {
       if (outcome.errorCode !== null || outcome.status === null) {
-        return ended((member) => answered(member.attempt, outcome, sender.judge))
+        return ended((member) => answered(member.attempt, shortened(outcome), sender.judge))
       }
       let results: ReturnType<typeof sender.batch.judge>
       try {
@@ -137,7 +145,7 @@ export const makeSenders = Effect.fnUntraced(function* (
       if (results === null) return members.forEach((member) => sendBatch(sender, [member]))
       ended((member, place) => {
         const { body, verdict } = results[place]!
-        answered(member.attempt, { ...outcome, body, bodyTruncated: false }, () => verdict)
+        answered(member.attempt, shortened({ ...outcome, body, bodyTruncated: false }), () => verdict)
       })
     }, broke)
   }

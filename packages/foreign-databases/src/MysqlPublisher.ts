@@ -1,5 +1,5 @@
 import type { BrokerRefusal, MysqlRow, MysqlTable } from "@tidegate/connectors/Brokers"
-import { cancelled, SessionFailure } from "@tidegate/connectors/Failure"
+import { cancelled } from "@tidegate/connectors/Failure"
 import type { Guard } from "@tidegate/egress/Egress"
 import { BrokerLine } from "./BrokerLine.ts"
 import { FrameCutter } from "./FrameCutter.ts"
@@ -22,6 +22,7 @@ import {
   switchIn,
   tlsRequest
 } from "./MysqlFrames.ts"
+import { type Ended, OneAtATime } from "./OneAtATime.ts"
 import type { Protocol, Published, Publisher } from "./Publisher.ts"
 import { ServerFault } from "./ServerFrames.ts"
 
@@ -36,22 +37,6 @@ const error = 0xff
 const isKnown = 3
 const wantsPassword = 4
 
-/** The server has the row, and has not said what it does with it. */
-const ambiguous = ({ broken, code, final, message }: SessionFailure): SessionFailure =>
-  new SessionFailure({
-    code,
-    message: `${message}, after it had got the row: it may have inserted it`,
-    final,
-    broken
-  })
-
-interface Job {
-  readonly row: MysqlRow
-  done: (result: Published) => void
-}
-
-type Ended = BrokerRefusal | SessionFailure
-
 /**
  * As much of the protocol of MySQL as it takes to insert rows. The client libraries encrypt their sockets past the guard, and keep what a
  * server says without a limit.
@@ -60,24 +45,23 @@ class MysqlPublisher implements Publisher<MysqlRow> {
   readonly #place: MysqlTable
   readonly #line: BrokerLine
   readonly #cutter = new FrameCutter(header, (head) => ({ size: sizeIn(head), isDropped: false }))
-  #signedIn: ((failure: Ended | null) => void) | null
-  /** Why the connection has ended; null if it has not. */
-  #ended: Ended | null = null
+  readonly #rows: OneAtATime<MysqlRow>
   /** Who waits for the next packet, without its header; null: nobody has asked for one. */
   #answered: ((packet: Buffer, number: number) => void) | null = (packet) => this.#greeted(packet)
   /** Signs in over TLS, once the line is encrypted. */
   #secured: (() => void) | null = null
   /** The prepared statement; null: it is prepared with the first row. */
   #statement: Buffer | null = null
-  /** The row that is under way, and those behind it. */
-  readonly #jobs: Array<Job> = []
-  #isBusy = true
-  /** Whether the server has the row that is under way. */
-  #isSent = false
 
   constructor(guard: Guard, place: MysqlTable, signedIn: (failure: Ended | null) => void) {
     this.#place = place
-    this.#signedIn = signedIn
+    this.#rows = new OneAtATime({
+      start: (row) => (this.#statement === null ? this.#prepare(row) : this.#insert(row, this.#statement)),
+      // The answer to it would be taken for that to the next row.
+      interrupt: () => this.#line.fail(interrupted),
+      ambiguous: "after it had got the row: it may have inserted it",
+      signedIn
+    })
     const { host, port, tls } = place
     this.#line = new BrokerLine(
       guard,
@@ -85,7 +69,7 @@ class MysqlPublisher implements Publisher<MysqlRow> {
       {
         opened: () => this.#opened(),
         read: (chunk) => this.#cutter.read(chunk, (frame) => this.#take(frame)),
-        ended: (failure) => this.#end(failure)
+        ended: (failure) => this.#rows.end(failure)
       }
     )
   }
@@ -95,27 +79,12 @@ class MysqlPublisher implements Publisher<MysqlRow> {
   }
 
   close(): void {
-    if (this.#isBusy) this.#line.fail(interrupted)
+    if (this.#rows.isBusy) this.#line.fail(interrupted)
     else this.#line.close(farewell, cancelled)
   }
 
   publish(row: MysqlRow, done: (result: Published) => void): () => void {
-    const ended = this.#ended
-    if (ended !== null) {
-      queueMicrotask(() => done(ended))
-      return () => undefined
-    }
-    const job: Job = { row, done }
-    this.#jobs.push(job)
-    queueMicrotask(() => this.#next())
-    return () => {
-      const at = this.#jobs.indexOf(job)
-      if (at === -1) return
-      job.done = () => undefined
-      // The answer to it would be taken for that to the next row.
-      if (at === 0 && this.#isBusy) this.#line.fail(interrupted)
-      else this.#jobs.splice(at, 1)
-    }
+    return this.#rows.publish(row, done)
   }
 
   #take(frame: Buffer): void {
@@ -189,25 +158,14 @@ class MysqlPublisher implements Publisher<MysqlRow> {
     this.#ask(set, (answer) => {
       if (answer[0] === error) return this.#refused(refusalIn(answer))
       if (answer[0] !== ok) throw new ServerFault("PROTOCOL_ERROR", "the server answers a setting with rows")
-      this.#isBusy = false
-      this.#settle(null)
-      this.#next()
+      this.#rows.ready()
     })
   }
 
-  /** Inserts the next row, if none is under way. */
-  #next(): void {
-    const [job] = this.#jobs
-    if (job === undefined || this.#isBusy || this.#ended !== null) return
-    this.#isBusy = true
-    if (this.#statement === null) this.#prepare(job)
-    else this.#insert(job, this.#statement)
-  }
-
-  #prepare(job: Job): void {
+  #prepare(row: MysqlRow): void {
     const parameters = this.#place.columns.length
     this.#ask(prepare(statementOf(this.#place)), (answer) => {
-      if (answer[0] === error) return this.#done(refusalIn(answer))
+      if (answer[0] === error) return this.#rows.finish(refusalIn(answer))
       const statement = preparedIn(answer, parameters)
       // The definitions of the parameters, and a packet that ends them.
       let left = parameters + 1
@@ -217,51 +175,32 @@ class MysqlPublisher implements Publisher<MysqlRow> {
           return
         }
         this.#statement = statement
-        this.#insert(job, statement)
+        this.#insert(row, statement)
       }
       this.#answered = skip
     })
   }
 
-  #insert({ row }: Job, statement: Buffer): void {
+  #insert(row: MysqlRow, statement: Buffer): void {
     const parts = execution(statement, row.values)
-    if (parts === null) return this.#done(refusal("SIZE"))
-    this.#isSent = true
+    if (parts === null) return this.#rows.finish(refusal("SIZE"))
+    this.#rows.isSent = true
     this.#ask(parts, (answer) => {
-      if (answer[0] === ok) return this.#done(String(rowsIn(answer)))
+      if (answer[0] === ok) return this.#rows.finish(String(rowsIn(answer)))
       if (answer[0] !== error) throw new ServerFault("PROTOCOL_ERROR", "the server answers a row with rows")
       const refused = refusalIn(answer)
       // The server has forgotten the statement, or a pooler has gone to another server.
       if (refused.code.startsWith("1243 ")) this.#statement = null
       // Without the right to update: `on duplicate key update` would want it.
       const isThere = refused.code.startsWith("1062 ") && this.#place.ignoresDuplicates
-      this.#done(isThere ? "0" : refused)
+      this.#rows.finish(isThere ? "0" : refused)
     })
-  }
-
-  #done(result: Published): void {
-    this.#isBusy = false
-    this.#isSent = false
-    this.#jobs.shift()?.done(result)
-    this.#next()
   }
 
   /** The connection is of no use any more. */
   #refused(refused: BrokerRefusal): void {
-    this.#end(refused)
+    this.#rows.end(refused)
     this.#line.close(Buffer.alloc(0), cancelled)
-  }
-
-  #end(failure: Ended): void {
-    this.#ended ??= failure
-    const first = this.#isSent && failure instanceof SessionFailure ? ambiguous(failure) : failure
-    for (const [at, job] of this.#jobs.splice(0).entries()) job.done(at === 0 ? first : failure)
-    this.#settle(failure)
-  }
-
-  #settle(failure: Ended | null): void {
-    this.#signedIn?.(failure)
-    this.#signedIn = null
   }
 }
 

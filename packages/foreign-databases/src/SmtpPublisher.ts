@@ -1,8 +1,9 @@
 import { BrokerRefusal, type SmtpLetter, type SmtpServer } from "@tidegate/connectors/Brokers"
-import { cancelled, SessionFailure } from "@tidegate/connectors/Failure"
+import { cancelled } from "@tidegate/connectors/Failure"
 import type { Guard } from "@tidegate/egress/Egress"
 import { BrokerLine } from "./BrokerLine.ts"
 import { LineCutter } from "./LineCutter.ts"
+import { type Ended, OneAtATime } from "./OneAtATime.ts"
 import type { Protocol, Published, Publisher } from "./Publisher.ts"
 import { ServerFault } from "./ServerFrames.ts"
 import {
@@ -24,22 +25,6 @@ const mostLines = 100
 const quit = Buffer.from("QUIT\r\n")
 const interrupted = new ServerFault("NETWORK_REQUEST_CANCELED", "interrupted by the gateway")
 
-/** The server has the whole letter, and has not said what it does with it. */
-const ambiguous = ({ broken, code, final, message }: SessionFailure): SessionFailure =>
-  new SessionFailure({
-    code,
-    message: `${message}, after it had got the whole letter: it may have taken it`,
-    final,
-    broken
-  })
-
-interface Job {
-  readonly letter: SmtpLetter
-  done: (result: Published) => void
-}
-
-type Ended = BrokerRefusal | SessionFailure
-
 /**
  * As much of SMTP (RFC 5321) as it takes to send letters. The client library opens its sockets itself, encrypts them past the guard, and
  * keeps what a server says without a limit.
@@ -48,9 +33,7 @@ class SmtpPublisher implements Publisher<SmtpLetter> {
   readonly #place: SmtpServer
   readonly #line: BrokerLine
   readonly #cutter = new LineCutter(longestLine, () => null)
-  #signedIn: ((failure: Ended | null) => void) | null
-  /** Why the connection has ended; null if it has not. */
-  #ended: Ended | null = null
+  readonly #letters: OneAtATime<SmtpLetter>
   /** Lines of a reply whose last line has not come. */
   #lines: Array<string> = []
   #code = ""
@@ -58,15 +41,15 @@ class SmtpPublisher implements Publisher<SmtpLetter> {
   #replied: ((reply: Reply) => void) | null = null
   #isSecuring = false
   #abilities: Abilities = new Map()
-  /** The letter that is under way, and those behind it. */
-  readonly #jobs: Array<Job> = []
-  #isBusy = true
-  /** Whether the server has the whole letter that is under way. */
-  #isWhole = false
 
   constructor(guard: Guard, place: SmtpServer, signedIn: (failure: Ended | null) => void) {
     this.#place = place
-    this.#signedIn = signedIn
+    this.#letters = new OneAtATime({
+      start: (letter) => this.#send(letter),
+      interrupt: () => this.#line.fail(interrupted),
+      ambiguous: "after it had got the whole letter: it may have taken it",
+      signedIn
+    })
     const { host, port, tls, tlsFirst } = place
     this.#expect({ name: "GREETING", goesOn: "2", parts: [] }, () => this.#greet(tls && !tlsFirst), this.#refused)
     this.#line = new BrokerLine(
@@ -75,7 +58,7 @@ class SmtpPublisher implements Publisher<SmtpLetter> {
       {
         opened: () => this.#opened(),
         read: (chunk) => this.#cutter.read(chunk, (line) => this.#take(line)),
-        ended: (failure) => this.#end(failure)
+        ended: (failure) => this.#letters.end(failure)
       }
     )
   }
@@ -86,29 +69,12 @@ class SmtpPublisher implements Publisher<SmtpLetter> {
 
   close(): void {
     // The farewell would become a part of a letter that is under way.
-    if (this.#isBusy) this.#line.fail(interrupted)
+    if (this.#letters.isBusy) this.#line.fail(interrupted)
     else this.#line.close(quit, cancelled)
   }
 
   publish(letter: SmtpLetter, done: (result: Published) => void): () => void {
-    const ended = this.#ended
-    if (ended !== null) {
-      queueMicrotask(() => done(ended))
-      return () => undefined
-    }
-    const job: Job = { letter, done }
-    this.#jobs.push(job)
-    queueMicrotask(() => this.#next())
-    return () => {
-      const at = this.#jobs.indexOf(job)
-      if (at === -1) return
-      job.done = () => undefined
-      // The half of a letter cannot be taken back while the connection lasts.
-      if (at === 0 && this.#isBusy) {
-        return this.#line.fail(interrupted)
-      }
-      this.#jobs.splice(at, 1)
-    }
+    return this.#letters.publish(letter, done)
   }
 
   /** Says hello, over TLS if the server has to be asked for it first. */
@@ -147,52 +113,21 @@ class SmtpPublisher implements Publisher<SmtpLetter> {
     const { password, username } = this.#place
     const commands = username === "" && password === "" ? [] : signInBy(this.#abilities.get("AUTH") ?? "", this.#place)
     if (commands === null) return this.#refused(refusal("MECHANISM"))
-    this.#run(
-      commands,
-      () => {
-        this.#isBusy = false
-        this.#settle(null)
-        this.#next()
-      },
-      this.#refused
-    )
+    this.#run(commands, () => this.#letters.ready(), this.#refused)
   }
 
-  /** Sends the next letter, if none is under way. */
-  #next(): void {
-    const [job] = this.#jobs
-    if (job === undefined || this.#isBusy || this.#ended !== null) return
-    const commands = transactionOf(job.letter, this.#abilities)
-    if (commands instanceof BrokerRefusal) {
-      this.#done(commands)
-      return this.#next()
-    }
-    this.#isBusy = true
+  #send(letter: SmtpLetter): void {
+    const commands = transactionOf(letter, this.#abilities)
+    if (commands instanceof BrokerRefusal) return this.#letters.finish(commands)
     this.#run(
       commands,
-      ({ code, lines }) => {
-        this.#isBusy = false
-        this.#done(`${code} ${lines.join(" ")}`)
-        this.#next()
-      },
+      ({ code, lines }) => this.#letters.finish(`${code} ${lines.join(" ")}`),
       (refused) => {
-        this.#done(refused)
+        this.#letters.answer(refused)
         // To all recipients or to none: those that were taken before the refused one are forgotten.
-        this.#run(
-          [command("RSET", "RSET")],
-          () => {
-            this.#isBusy = false
-            this.#next()
-          },
-          this.#refused
-        )
+        this.#run([command("RSET", "RSET")], () => this.#letters.free(), this.#refused)
       }
     )
-  }
-
-  #done(result: Published): void {
-    this.#isWhole = false
-    this.#jobs.shift()?.done(result)
   }
 
   /** Sends the commands one after the other. `done` gets the last reply, `failed` the first refusal. */
@@ -205,7 +140,7 @@ class SmtpPublisher implements Publisher<SmtpLetter> {
     const [next, ...others] = commands
     if (next === undefined) return done(last)
     this.#expect(next, (reply) => this.#run(others, done, failed, reply), failed)
-    this.#isWhole = next.isLetter === true
+    this.#letters.isSent = next.isLetter === true
     this.#line.ask(next.parts, 0)
   }
 
@@ -240,20 +175,8 @@ class SmtpPublisher implements Publisher<SmtpLetter> {
 
   /** The connection is of no use any more. */
   readonly #refused = (refused: BrokerRefusal): void => {
-    this.#end(refused)
+    this.#letters.end(refused)
     this.#line.close(quit, cancelled)
-  }
-
-  #end(failure: Ended): void {
-    this.#ended ??= failure
-    const first = this.#isWhole && failure instanceof SessionFailure ? ambiguous(failure) : failure
-    for (const [at, job] of this.#jobs.splice(0).entries()) job.done(at === 0 ? first : failure)
-    this.#settle(failure)
-  }
-
-  #settle(failure: Ended | null): void {
-    this.#signedIn?.(failure)
-    this.#signedIn = null
   }
 }
 

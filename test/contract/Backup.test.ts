@@ -154,6 +154,7 @@ it("After a disaster, a restored backup has all that was acknowledged before it,
   })
   const restored = await admin(settingsOf("second"), "restore", backup)
   expect(restored, restored.complained).toMatchObject({ code: 0, said: expect.stringContaining("nothing is wrong") })
+  expect(restored.said).toContain("removed the entries of the backup's runners (1)")
   expect(await admin(settingsOf("second"), "restore", backup)).toMatchObject({
     code: 1,
     complained: expect.stringContaining("is not empty")

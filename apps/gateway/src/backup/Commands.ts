@@ -8,7 +8,7 @@ import { examine, isWell, linesOf } from "../doctor/Doctor.ts"
 import { isInstalled } from "../OwnInstallation.ts"
 import { settings } from "../Settings.ts"
 import { type KeysAre, makeBackup, onlyEmbedded, sumsFile } from "./Backup.ts"
-import { restoreBackup } from "./Restore.ts"
+import { restoreBackup, runnersForgotten } from "./Restore.ts"
 
 const aboutKeys: { readonly [keys in KeysAre]: string } = {
   file: "It contains the secret keys: whoever has this folder can read all data and all secrets. Keep it as you keep them.",
@@ -76,7 +76,7 @@ export const restore = Command.make(
       return
     }
     // The server starts once and repeats the log: what cannot work should be known now.
-    const results = yield* examine([schema, keysCheck], given, yield* loadKeys(given))
+    const results = yield* examine([schema, keysCheck, runnersForgotten], given, yield* loadKeys(given))
     for (const line of linesOf(results)) yield* Console.log(line)
     process.exitCode = isWell(results) ? 0 : 1
     yield* Console.log(`${given.home}: restored. Start the gateway with this TIDEGATE_HOME`)

@@ -3,9 +3,11 @@ import { mkdir, readdir, rm, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import { Effect } from "effect"
 import { restoreData } from "@tidegate/embedded-postgres/Backup"
+import { forgetRunners } from "@tidegate/storage/diagnosis/RunnerFacts"
 import { checkSums, copyFile, syncFolders } from "@tidegate/embedded-postgres/Checksums"
 import { embeddedHome, restoringFile } from "../Bootstrap.ts"
 import { type Settings, SettingsError } from "../Settings.ts"
+import { type DatabaseCheck, fine } from "../doctor/Check.ts"
 import { keyFiles, onlyEmbedded, parts } from "./Backup.ts"
 
 const refuse = (message: string) => new SettingsError({ message })
@@ -56,3 +58,16 @@ export const restoreBackup = Effect.fnUntraced(function* (given: Settings, from:
   })
   return given.secretKeys !== null || existsSync(join(given.home, "secrets.key"))
 })
+
+/**
+ * The runners of the time of the backup do not work on this copy. While their last sign of life is only seconds old, the other runners would
+ * give them work, and the doctor would call them unreachable.
+ */
+export const runnersForgotten: DatabaseCheck = {
+  of: "database",
+  name: "runners",
+  about: "removes the runners of the time of the backup",
+  look: Effect.map(forgetRunners, (count) =>
+    fine(count === 0 ? "the backup names no runner" : `removed the entries of the backup's runners (${count})`)
+  )
+}

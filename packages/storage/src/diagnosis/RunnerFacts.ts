@@ -22,3 +22,12 @@ export const registeredRunners: Effect.Effect<
     select address, healthy, extract(epoch from localtimestamp - last_heartbeat)::float8 as silent
     from cluster_runners order by address limit 1000`
 })
+
+/**
+ * Removes the entries of all runners, and returns how many there were. Only for a database that no process of a gateway works on: a restored
+ * one names the runners of the time of its backup.
+ */
+export const forgetRunners: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  return (yield* sql`delete from cluster_runners returning address`).length
+})

@@ -255,6 +255,7 @@ const batches: Readonly<Record<string, Commit>> = {
   "a run that goes on": runCommit([run(0)]),
   "a run that goes on at the same time": runCommit([run(0, { moves: false })]),
   "a run that has failed": runCommit([run(0, failedRun)]),
+  "a run that has failed and is alone": runCommit([run(0, { ...failedRun, alone: true })]),
   "runs that are alike": runCommit(upTo(3).map((i) => run(i))),
   "runs that are unlike": runCommit([run(0, { moves: false }), run(1, { ...failedRun, moves: false })]),
   "a route that becomes an event": routingCommit([results([decided(0)])]),

@@ -5,9 +5,11 @@ import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { parseQuery, storedHeaders, type Values } from "@tidegate/model/Message"
 import { parsingBody } from "@tidegate/rules/RequestInput"
 import { payloadGone } from "@tidegate/storage/Tables"
+import { isOwnInput } from "@tidegate/storage/workflows/RunInputs"
 import type { RunTransition } from "@tidegate/storage/workflows/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/workflows/Runs"
 import type { Advanced } from "@tidegate/workflows/Advance"
+import { workflowKind } from "@tidegate/workflows/kinds/WorkflowStep"
 import { limits } from "@tidegate/workflows/Limits"
 import { type PreviewRoom, storedPreviewOf } from "@tidegate/workflows/Preview"
 import { folding, linesOf, outputsIn, type Part, partOf } from "@tidegate/workflows/Progress"
@@ -163,6 +165,10 @@ const answerShown = (answer: StepAnswer | null | undefined, room: PreviewRoom): 
   return `"answer":${text}`
 }
 
+/** Whether no run can have begun this one, and it can have begun none. */
+const isAlone = ({ plan }: Workflow, { request_id }: DueRun): boolean =>
+  !isOwnInput(request_id) && plan.every(({ step }) => step.kind !== workflowKind.kind)
+
 /** The number of the journal entry that is written, its time, and the data that the run carries into a wait. */
 export interface Writing {
   readonly part: number
@@ -220,6 +226,7 @@ export function* transitionOf(
     running,
     kept: state.steps.reduce((sum, { size }) => sum + size, 0),
     error: state.finishedAt === null ? null : errorOf(workflow, state),
+    alone: due === null && isAlone(workflow, run),
     label,
     startedAt: state.startedAt,
     finishedAt: state.finishedAt,

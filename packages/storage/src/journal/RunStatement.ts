@@ -43,6 +43,8 @@ export interface RunTransition {
   readonly previews: string | null
   /** Its request follows from a system event, so nobody is told of its failure. */
   readonly silent?: boolean
+  /** No run has begun it, and it begins none, so its end means nothing for other runs. */
+  readonly alone?: boolean
 }
 
 /** The rows of a batch. Columns with a target are set in the run; the others are for the journal entry and the queue. */
@@ -113,12 +115,12 @@ const counts = writeCounts(`(
     where n > 0 group by 1, 2, 5, 6
   ) c`)
 
-/** The form of a batch, and whether one of its runs has failed, continues at another time than before, or ends. */
+/** The form of a batch, and whether one of its runs has failed, continues at another time than before, or ends and is not alone. */
 interface Shape {
   readonly given: Given
   readonly fails: boolean
   readonly moves: boolean
-  readonly ends: boolean
+  readonly joins: boolean
 }
 
 /**
@@ -148,7 +150,7 @@ const failing = `, failing as (
  * arrays: with a join, a plan that was made when there were few rows would read all of them.
  */
 const statementFor = texts(
-  ({ ends, fails, given, moves }: Shape): string => `
+  ({ fails, given, joins, moves }: Shape): string => `
 with moved as (
   update workflow_runs r set ${runs.assignments}
   from ${runs.from(3, given)}
@@ -158,7 +160,7 @@ with moved as (
   ${written}
 ), counted as (
   ${counts}
-${ends ? joined : ""}), ended as (
+${joins ? joined : ""}), ended as (
   delete from workflow_queue where run_id = any(array(select id from moved where due_at is null))
 )${
     moves
@@ -182,12 +184,12 @@ export const runCommit = (
   const failed = failures.filter(({ outcome, silent }) => outcome !== "cancelled" && silent !== true)
   const fails = failures.length > 0
   const idsOf = (of: ReadonlyArray<RunTransition>) => Columns.text(of.map(({ id }) => id))
-  const ends = items.some(({ dueAt }) => dueAt === null)
+  const joins = items.some(({ alone, dueAt }) => dueAt === null && alone !== true)
   return {
-    statement: statementFor(`${given.single} ${given.uniform} ${moves} ${fails} ${ends}`, {
-      ends,
+    statement: statementFor(`${given.single} ${given.uniform} ${moves} ${fails} ${joins}`, {
       fails,
       given,
+      joins,
       moves
     }),
     parameters: [

@@ -177,22 +177,32 @@ export function* outputsIn(lines: string | null): Resumable<Part["outputs"]> {
 
 const outputOf = (was: StepState, { error, iterations, output }: StepState): Output | null => {
   const isNew = output !== was.output
-  const known = knownItems(was, { iterations })
-  const all = iterations?.items ?? []
-  const items = all.slice(known.length).map((item) => item ?? null)
-  const filled: Array<readonly [number, Json]> = []
-  for (let i = 0; i < known.length; i++) if (known[i] === undefined && all[i] !== undefined) filled.push([i, all[i]!])
-  // A step that runs again starts its list again.
-  const isListed = items.length > 0 || (iterations !== null && known.length < (was.iterations?.items.length ?? 0))
+  const list = iterations === null ? null : listOf(was, iterations)
   const answer = error === null || error.response === was.error?.response ? undefined : (error.response ?? null)
-  if (!isNew && !isListed && filled.length === 0 && answer === undefined) return null
-  return {
-    ...(isNew ? { output } : {}),
-    ...(isListed ? { after: known.length, items } : {}),
-    ...(filled.length === 0 ? {} : { filled }),
-    ...(answer === undefined ? {} : { answer })
-  }
+  if (list === null && answer === undefined) return isNew ? { output } : null
+  return { ...(isNew ? { output } : {}), ...list, ...(answer === undefined ? {} : { answer }) }
 }
+
+/** What is new in the outputs of a list; null: nothing. */
+const listOf = (
+  was: StepState,
+  iterations: NonNullable<StepState["iterations"]>
+): Pick<Output, "after" | "items" | "filled"> | null => {
+  const known = knownItems(was, { iterations })
+  const items = iterations.items.slice(known.length).map((item) => item ?? null)
+  const filled: Array<readonly [number, Json]> = []
+  for (let i = 0; i < known.length; i++) {
+    if (known[i] === undefined && iterations.items[i] !== undefined) filled.push([i, iterations.items[i]!])
+  }
+  // A step that runs again starts its list again.
+  const isListed = items.length > 0 || known.length < (was.iterations?.items.length ?? 0)
+  if (!isListed && filled.length === 0) return null
+  return { ...(isListed ? { after: known.length, items } : {}), ...(filled.length === 0 ? {} : { filled }) }
+}
+
+/** Whether it is more than the answer in an error. */
+export const hasOutput = ({ filled, items, output }: Output): boolean =>
+  output !== undefined || items !== undefined || filled !== undefined
 
 /** Journal entries between two yields. */
 const partsAtOnce = 100

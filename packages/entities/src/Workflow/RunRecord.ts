@@ -12,7 +12,7 @@ import type { Advanced } from "@tidegate/workflows/Advance"
 import { workflowKind } from "@tidegate/workflows/kinds/WorkflowStep"
 import { limits } from "@tidegate/workflows/Limits"
 import { type PreviewRoom, storedPreviewOf } from "@tidegate/workflows/Preview"
-import { folding, linesOf, outputsIn, type Part, partOf } from "@tidegate/workflows/Progress"
+import { folding, hasOutput, linesOf, outputsIn, type Part, partOf } from "@tidegate/workflows/Progress"
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/RunState"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import type { Resumable, StepAnswer } from "@tidegate/workflows/StepKind"
@@ -200,15 +200,18 @@ export function* transitionOf(
     const preview = storedPreviewOf(input, texts, room)
     shown.set(step, `"input":${typeof preview === "string" ? preview : yield* preview}`)
   }
-  for (const [at, { answer, ...values }] of Object.entries(outputs ?? {})) {
-    const step = Number(at)
-    const told = answerShown(answer, room)
-    if (told !== null) shown.set(step, [shown.get(step) ?? [], told].flat().join(","))
-    if (Object.keys(values).length === 0) continue
+  const add = (step: number, text: string): void => {
     const given = shown.get(step)
+    shown.set(step, given === undefined ? text : `${given},${text}`)
+  }
+  for (const at of Object.keys(outputs ?? {})) {
+    const step = Number(at)
+    const given = outputs![at]!
+    const answer = answerShown(given.answer, room)
+    if (answer !== null) add(step, answer)
+    if (!hasOutput(given)) continue
     const preview = storedPreviewOf(state.steps[step]!.output, texts, room)
-    const output = `"output":${typeof preview === "string" ? preview : yield* preview}`
-    shown.set(step, given === undefined ? output : `${given},${output}`)
+    add(step, `"output":${typeof preview === "string" ? preview : yield* preview}`)
   }
   const { failed, running, skipped, succeeded } = countsOf(state)
   return {

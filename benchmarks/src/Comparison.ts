@@ -32,6 +32,8 @@ export interface Settings {
   readonly minutes: number
   /** Whether senders open a connection for each request. */
   readonly newConnections: boolean
+  /** The part of the rates and numbers of destinations that the scenario `slow-targets` has by itself, up to 1. */
+  readonly slowTargets: number
 }
 
 /** About nine minutes. */
@@ -47,7 +49,8 @@ export const fullSettings: Settings = {
   processes: [2, 4, 8],
   records: [100_000, 1_000_000, 5_000_000],
   minutes: 60,
-  newConnections: false
+  newConnections: false,
+  slowTargets: 1
 }
 
 /** Only checks that everything runs; the figures mean little. */

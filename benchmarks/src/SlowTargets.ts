@@ -58,6 +58,7 @@ const figures = (row: ReturnType<typeof beside>, p99?: number): ReadonlyArray<Ro
 export const slowTargets = Effect.fnUntraced(function* (given: Plan) {
   const rounds = Math.min(3, given.settings.rounds)
   const { bench, progress, settings } = given
+  const part = settings.slowTargets
   const rows: Array<Row> = []
   const all = { reference: [] as Array<Measurement>, gateway: [] as Array<Measurement> }
 
@@ -93,7 +94,8 @@ export const slowTargets = Effect.fnUntraced(function* (given: Plan) {
     all.gateway.push(...sides.gateway)
   }, Effect.scoped)
 
-  for (const { after, p99, perSecond } of slow) {
+  for (const { after, p99, ...full } of slow) {
+    const perSecond = full.perSecond * part
     yield* Effect.scoped(
       Effect.gen(function* () {
         const reference = yield* answeredAfter(given, `at_once_${after}`, 0, 1)
@@ -105,11 +107,12 @@ export const slowTargets = Effect.fnUntraced(function* (given: Plan) {
   }
   yield* Effect.scoped(
     Effect.gen(function* () {
-      const total = many.perSecond * many.destinations
+      const destinations = many.destinations * part
+      const total = many.perSecond * destinations
       const reference = yield* answeredAfter(given, "one_destination", many.after, 1)
-      const gateway = yield* answeredAfter(given, "many_destinations", many.after, many.destinations)
+      const gateway = yield* answeredAfter(given, "many_destinations", many.after, destinations)
       yield* compare(
-        `${many.destinations} destinations at once, ${many.after} ms each, ${total} events/s; reference: one destination`,
+        `${destinations} destinations at once, ${many.after} ms each, ${total} events/s; reference: one destination`,
         { reference, gateway },
         { reference: total, gateway: many.perSecond }
       )

@@ -6,7 +6,7 @@ import { it } from "../support/it.ts"
 
 type Process = "a" | "b"
 
-const changes = 1_000
+const changes = 400
 
 /** The session of an owner, by which filters are written. */
 const session = async (gateways: Gateways<Process>): Promise<string> => {
@@ -31,7 +31,7 @@ const session = async (gateways: Gateways<Process>): Promise<string> => {
  * Two sources link one filter, which changes again and again, now by one process and now by the other. What is posted the moment
  * that a change has returned, to either source on either process, is judged by it.
  */
-it("A changed filter is used by both processes at once, in all of 1,000 changes", async ({ running }) => {
+it("A changed filter is used by both processes at once, in all of 400 changes", async ({ running }) => {
   const gateways = await running({ a: "all", b: "all" })
   const token = await session(gateways)
   const processes = ["a", "b"] as const

@@ -6,17 +6,21 @@ import { pathToFileURL } from "node:url"
 import { waitUntil } from "./Waiting.ts"
 
 /*
- * This version's gateway and its admin command as bundles, which start in half the processor time of their 1,700 modules. The suites
- * start some hundreds of processes. `apps/gateway/test/Start.test.ts` and `Admin.test.ts` start the sources, as `npm start` and
- * `npm run admin` do.
+ * This version's gateway, its admin command and its command line as bundles, which start in half the processor time of their 1,700 modules. The
+ * suites start some hundreds of processes. `apps/gateway/test/Start.test.ts` and `Admin.test.ts` start the sources, as `npm start` and
+ * `npm run admin` do; `apps/cli/test/process/{Loaded,Terminal}.test.ts` start those of the command line.
  */
 
 const root = join(import.meta.dirname, "../..")
 const cache = join(root, "node_modules/.cache/gateway")
 
-/** Their sources in `apps/gateway/src`. */
-const programs = ["main", "admin"] as const
-type Program = (typeof programs)[number]
+/** Their sources. */
+const programs = {
+  main: "apps/gateway/src/main.ts",
+  admin: "apps/gateway/src/admin.ts",
+  cli: "apps/cli/src/main.ts"
+} as const
+type Program = keyof typeof programs
 
 /** Where the sources' own files are: they start workers and child processes by paths beside them. */
 const inPlace = {
@@ -29,13 +33,15 @@ const inPlace = {
 
 /** Changes with every change of a source or of a dependency. */
 const version = (): string => {
-  const sources = globSync(["packages/*/src/**/*.ts", "apps/gateway/src/**/*.ts", "package-lock.json"], { cwd: root })
+  const sources = globSync(["packages/*/src/**/*.ts", "apps/{gateway,cli}/src/**/*.ts", "package-lock.json"], {
+    cwd: root
+  })
   const states = sources.toSorted().map((file) => {
     const { mtimeMs, size } = statSync(join(root, file))
     return `${file} ${mtimeMs} ${size}`
   })
   return createHash("sha256")
-    .update([...programs, ...states].join("\n"))
+    .update([...Object.values(programs), ...states].join("\n"))
     .digest("hex")
     .slice(0, 16)
 }
@@ -43,7 +49,7 @@ const version = (): string => {
 const build = async (folder: string): Promise<void> => {
   const { build } = await import("rolldown")
   await build({
-    input: Object.fromEntries(programs.map((name) => [name, join(root, `apps/gateway/src/${name}.ts`)])),
+    input: Object.fromEntries(Object.entries(programs).map(([name, path]) => [name, join(root, path)])),
     platform: "node",
     logLevel: "warn",
     // They are loaded by other processes, or contain programs.

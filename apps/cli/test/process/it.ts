@@ -1,4 +1,5 @@
 import { Effect, Exit, Scope } from "effect"
+import { bundled } from "../../../../test/support/Bundle.ts"
 import { it as gatewayIt } from "../../../../test/support/it.ts"
 import { temporaryFolder } from "../../../../test/temporaryFolder.ts"
 import { type Ended, type Run, run, type RunOptions, start } from "./Program.ts"
@@ -15,19 +16,20 @@ export const it = gatewayIt
     TIDEGATE_API_KEY: gateway.key,
     XDG_CONFIG_HOME: folder
   }))
+  .extend("program", { scope: "worker" }, async () => [process.execPath, await bundled("cli")])
   .extend(
     "tidegate",
-    ({ folder, signedIn }) =>
+    ({ folder, program, signedIn }) =>
       (words: ReadonlyArray<string>, options: RunOptions = {}): Promise<Ended> =>
-        run(words, { cwd: folder, ...options, env: { ...signedIn, ...options.env } })
+        run(words, { cwd: folder, program, ...options, env: { ...signedIn, ...options.env } })
   )
-  .extend("starting", ({ folder, signedIn }, { onCleanup }) => {
+  .extend("starting", ({ folder, program, signedIn }, { onCleanup }) => {
     const runs: Array<Run> = []
     onCleanup(() => {
       for (const { child } of runs) child.kill("SIGKILL")
     })
     return (words: ReadonlyArray<string>, options: RunOptions = {}): Run => {
-      const one = start(words, { cwd: folder, ...options, env: { ...signedIn, ...options.env } })
+      const one = start(words, { cwd: folder, program, ...options, env: { ...signedIn, ...options.env } })
       runs.push(one)
       return one
     }

@@ -60,7 +60,7 @@ export const filters: Section = {
   states: [
     row(
       "a change refreshes the copies of linked connections, and holds for every later request",
-      cluster("A changed filter is used by both processes at once, in all of 1,000 changes")
+      cluster("A changed filter is used by both processes at once, in all of 400 changes")
     ),
     row(
       "a delete detaches the conditions into the rules",

@@ -8,6 +8,7 @@ import {
   hostile,
   it as pageIt,
   open,
+  settled,
   usable,
   violations
 } from "../support/DashboardPage.ts"
@@ -96,7 +97,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
       await open(page, name)
       await firstRow(page).click()
       await page.waitForURL(/_[0-9a-z]{26}$/)
-      await page.getByText("Loading…").waitFor({ state: "detached" })
+      await settled(page)
       expect([name, await page.getByRole("alert").count()]).toEqual([name, 0])
     }
   })

@@ -82,7 +82,9 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
         `requests/${traffic.last}`,
         `connections/${traffic.connection.id}`,
         `transformations/${traffic.transformation.id}`,
-        `workflows/${traffic.workflow.id}/edit`
+        `workflows/${traffic.workflow.id}/edit`,
+        `workflows/${traffic.workflow.id}/versions`,
+        `workflows/${traffic.workflow.id}?form=run`
       ]
       await usable(page, theme, [
         ...paths,
@@ -334,6 +336,14 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.getByRole("button", { name: "Save", exact: true }).click()
     await page.getByRole("button", { name: "Save mine over it" }).click()
     await page.getByText("Saved as version 4").waitFor()
+    expect(await gateway.api("GET", `/workflows/${id}`)).toMatchObject({ steps: [{}, { name: "A short wait" }] })
+
+    await page.getByLabel("Name", { exact: true }).fill("A longer wait")
+    await page.getByRole("button", { name: "Save as draft" }).click()
+    await page.getByText("Saved as the draft").waitFor()
+    await page.getByRole("link", { name: "Back" }).click()
+    await page.getByRole("link", { name: "Edit the draft" }).click()
+    await page.getByRole("button", { name: /^A longer wait, delay/ }).waitFor()
     expect(await gateway.api("GET", `/workflows/${id}`)).toMatchObject({ steps: [{}, { name: "A short wait" }] })
   })
 

@@ -110,6 +110,7 @@ export const actions = {
     "/transformations/new: Run it: POST /transformations/run",
     "/transformations/new: Run it: PUT /transformations/validate",
     "/transformations/new: Save: POST /transformations",
+    "/workflows/$id/edit: Save as draft: PUT /workflows/{id}/draft",
     "/workflows/$id/edit: Save mine over it: PATCH /workflows/{id}",
     "/workflows/$id/edit: Save: PATCH /workflows/{id}",
     "/workflows/$id/edit: Test: POST /workflows/test",

@@ -61,7 +61,7 @@ const pages = [
   ["/workflows/$id", Workflow],
   ["/workflows/$id/runs/$runId", Run],
   // Loaded when they are opened.
-  ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/WorkflowEditor.tsx"), "WorkflowEditor")],
+  ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/workflows/editor/Editor.tsx"), "WorkflowEditor")],
   ["/workflows/$id/versions", lazyRouteComponent(() => import("./pages/workflows/Versions.tsx"), "Versions")],
   ["/workflows/$id/triggers", lazyRouteComponent(() => import("./pages/triggers/Triggers.tsx"), "Triggers")],
   ["/filters", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "StoredFilters")],

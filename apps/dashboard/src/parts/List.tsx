@@ -38,8 +38,9 @@ const nothingSelected: Selected = { id: null, index: -1 }
 
 /** Buttons at the end of each row. A row is a link, so they are above it and not in it. */
 interface RowActions<Model> {
-  /** A length in pixels. */
+  /** How much of the row they need. */
   readonly width: `${number}px`
+  /** An element of the class `row-actions`. */
   readonly of: (row: Model) => ReactNode
 }
 
@@ -81,7 +82,7 @@ const DrawnRow = memo(<Model,>({ actions, columns, isSelected, open, row, start,
   return (
     <div className="line" style={place}>
       {link}
-      <div className="row-actions">{actions.of(row)}</div>
+      {actions.of(row)}
     </div>
   )
 }) as <Model>(props: Drawn<Model>) => ReactNode

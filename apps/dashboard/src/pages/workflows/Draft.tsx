@@ -1,6 +1,8 @@
 import { useQuery } from "@tanstack/react-query"
+import { Link } from "@tanstack/react-router"
 import { TidegateError } from "@tidegate/client/source"
-import type { Row } from "../../gateway.ts"
+import { exactGateway, type Row } from "../../gateway.ts"
+import { useMay } from "../../may.ts"
 import { Action } from "../../parts/Action.tsx"
 import { Panel } from "../../parts/Panel.tsx"
 import { Failure } from "../../parts/States.tsx"
@@ -15,12 +17,13 @@ export const Draft = ({
   readonly workflow: Row<"Workflow">
 }) => {
   const { client, team } = useSession()
+  const may = useMay()
   const path = { params: { path: { id } } }
   const draft = useQuery({
     queryKey: ["draft", team, id],
     queryFn: async () => {
       try {
-        return await client.get("/workflows/{id}/draft", path)
+        return await exactGateway(team).get("/workflows/{id}/draft", path)
       } catch (error) {
         if (error instanceof TidegateError && error.status === 404) return null
         throw error
@@ -53,6 +56,11 @@ export const Draft = ({
           >
             Discard
           </Action>
+          {may("PUT /workflows/{id}/draft") ? (
+            <Link to={`/workflows/${id}/edit`} search={{ draft: "1" }} className="button">
+              Edit the draft
+            </Link>
+          ) : null}
         </div>
       }
     >

@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
-import type { Row } from "../../gateway.ts"
+import { exactGateway, type Row } from "../../gateway.ts"
 import { Action } from "../../parts/Action.tsx"
 import { useFilters } from "../../parts/Filters.tsx"
 import { OnlyOwners } from "../../parts/OnlyOwners.tsx"
 import { Failure, Loading } from "../../parts/States.tsx"
-import { exact } from "../../parts/Time.tsx"
+import { exact as exactTime } from "../../parts/Time.tsx"
 import { useSession } from "../../session.ts"
 import { Comparison, graphOf } from "./Comparison.tsx"
 
@@ -33,7 +33,7 @@ const ChooseVersion = ({
         {versions.map(({ created_at, is_current, version }) => (
           <option key={version} value={version}>
             {version}
-            {is_current ? " (current)" : ""}, {exact(Date.parse(created_at))}
+            {is_current ? " (current)" : ""}, {exactTime(Date.parse(created_at))}
           </option>
         ))}
         {versions.some(({ version }) => String(version) === value) ? null : <option>{value}</option>}
@@ -58,9 +58,10 @@ const Compared = ({
   const read = useQuery({
     queryKey: ["versions compared", team, id, before, after],
     queryFn: async () => {
+      const exact = exactGateway(team)
       const versionOf = (version: string) =>
-        client.get("/workflows/{id}/versions/{version}", { params: { path: { id, version } } })
-      const changes = client.get("/workflows/{id}/versions/{version}/compare", {
+        exact.get("/workflows/{id}/versions/{version}", { params: { path: { id, version } } })
+      const changes = exact.get("/workflows/{id}/versions/{version}/compare", {
         params: { path: { id, version: before }, query: { with: after } }
       })
       return Promise.all([versionOf(before), versionOf(after), changes])

@@ -24,7 +24,7 @@ const columns: ReadonlyArray<Column<Workflow>> = [
 const RowActions = ({ row }: { readonly row: Workflow }) => {
   const { client } = useSession()
   return (
-    <>
+    <div className="row-actions" role="group" aria-label={`Actions of ${row.name}`}>
       <SwitchWorkflow of={row} isInRow />
       <Link to={`/workflows/${row.id}`} search={{ form: "run" }} className="button">
         Run…
@@ -41,7 +41,7 @@ const RowActions = ({ row }: { readonly row: Workflow }) => {
       >
         Delete
       </Action>
-    </>
+    </div>
   )
 }
 

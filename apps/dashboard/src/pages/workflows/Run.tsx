@@ -121,6 +121,7 @@ export const Run = () => {
   const shown =
     data.steps.find(({ step_id }) => step_id === selected) ??
     data.steps.find(({ status }) => status === "failed") ??
+    data.steps.find(({ wait }) => wait?.kind === "signal") ??
     data.steps[0]
   return (
     <>

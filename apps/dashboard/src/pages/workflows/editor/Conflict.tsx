@@ -2,7 +2,7 @@ import type { Row } from "../../../gateway.ts"
 import { Graph } from "../../../parts/Graph.tsx"
 import { Panel } from "../../../parts/Panel.tsx"
 import { edgesOf, nodesOf } from "../../../parts/StepGraph.ts"
-import type { Graph as Definition } from "./Definition.ts"
+import type { Definition } from "./Definition.ts"
 
 /** Two people have changed a workflow: both graphs, and the choice between them. */
 export const Conflict = ({

@@ -4,7 +4,7 @@ import { type Step, type StepEdge, trigger } from "../../../parts/StepGraph.ts"
 
 /** What the editor changes, and what the gateway says about it. */
 
-export interface Graph {
+export interface Definition {
   readonly steps: ReadonlyArray<Step>
   readonly edges: ReadonlyArray<StepEdge>
 }

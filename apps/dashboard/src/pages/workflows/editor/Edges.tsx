@@ -1,7 +1,7 @@
 import { useState } from "react"
 import { Panel } from "../../../parts/Panel.tsx"
 import { beginOf, portsOf, type StepEdge, titleOf, trigger } from "../../../parts/StepGraph.ts"
-import { edge, type Graph } from "./Definition.ts"
+import { type Definition, edge } from "./Definition.ts"
 
 /** The edges from a node: remove them, or add one. */
 export const Edges = ({
@@ -10,7 +10,7 @@ export const Edges = ({
   graph
 }: {
   readonly from: string
-  readonly graph: Graph
+  readonly graph: Definition
   readonly change: (edges: ReadonlyArray<StepEdge>) => void
 }) => {
   const step = graph.steps.find(({ id }) => id === from)

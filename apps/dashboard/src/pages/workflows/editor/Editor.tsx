@@ -15,7 +15,7 @@ import { beginOf, edgesOf, nodesOf, portsOf, type Step, trigger } from "../../..
 import { useRefresh, useSession } from "../../../session.ts"
 import { graphOf } from "../Comparison.tsx"
 import { Conflict } from "./Conflict.tsx"
-import { edge, type Graph as Definition, type Remark, remarksOf, stepAt } from "./Definition.ts"
+import { edge, type Definition, type Remark, remarksOf, stepAt } from "./Definition.ts"
 import { Edges } from "./Edges.tsx"
 import { pathsIn } from "./Paths.ts"
 import { type Document, StepForm } from "./StepForm.tsx"

@@ -25,6 +25,9 @@ const press = async (page: Page, name: string, asks?: string) => {
   if (asks !== undefined) await page.getByRole("button", { name: asks, exact: true }).click()
 }
 
+/** The path of what a page shows: that of the dashboard is that of the API. */
+const pathOf = (page: Page): string => new URL(page.url()).pathname.replace("/dashboard", "")
+
 const badge = (page: Page, text: string) => page.locator("header .badge").getByText(text, { exact: true }).waitFor()
 
 /** Changes settings as JSON, and waits until they are saved. */
@@ -92,6 +95,9 @@ describe.skipIf(!hasBrowser)("Actions of the dashboard", () => {
     await turnTo(page, `workflows/${failing.workflow}/runs/${failing.run}`)
     await press(page, "Retry from this step")
     await failedAgain(first)
+    // The button was gone meanwhile. What the page has said about it stays.
+    await page.getByRole("button", { name: "Retry from this step" }).waitFor()
+    await page.getByText("Queued again", { exact: true }).waitFor()
 
     await turnTo(page, `workflows/${asking.workflow}/runs/${asking.run}`)
     await press(page, "Reject")
@@ -108,6 +114,95 @@ describe.skipIf(!hasBrowser)("Actions of the dashboard", () => {
     await turnTo(page, `requests/${made.request}`)
     await press(page, "Replay", "Replay it on all connections?")
     await page.getByText("Replayed", { exact: true }).waitFor()
+
+    await press(page, "Edit and send…")
+    await press(page, "Send it")
+    await page.getByText("Nothing was changed. Replay sends it as it is.").waitFor()
+    await page.getByLabel("Body", { exact: true }).fill('{"id":12345678901234567890}')
+    const headers = page.getByLabel("Headers", { exact: true })
+    await headers.fill(`${await headers.inputValue()}\nno header`)
+    await press(page, "Send it")
+    await page.getByText(/^This is no header: “no header”/).waitFor()
+    await headers.fill((await headers.inputValue()).replace("no header", "X-Edited: yes"))
+    const changes = page.getByRole("region", { name: "What changes" })
+    await changes.getByText("+ X-Edited: yes", { exact: true }).waitFor()
+    await changes.getByText(/^\+ +"id": 12345678901234567890$/).waitFor()
+    await press(page, "Send it")
+    await page.getByText("It was sent as the request").getByRole("link").click()
+    await page.waitForURL(({ pathname }) => !pathname.endsWith(made.request))
+    await page.getByRole("heading", { name: "Edit this request and send it" }).waitFor({ state: "detached" })
+    await page.locator("pre").getByText("12345678901234567890").waitFor()
+    const { body: sent } = await gateway.call("GET", pathOf(page))
+    expect([sent.data.headers["x-edited"], sent.data.path, sent.verified]).toEqual(["yes", "/", false])
+  })
+
+  it("A workflow is switched in its list, run with a body, copied, rolled back, published from a draft, and deleted", async ({
+    gateway,
+    made,
+    owned: page
+  }) => {
+    const read = async () => (await gateway.call("GET", `/workflows/${made.changed}`)).body
+    const { name } = await read()
+    const row = page.locator(".line").filter({ hasText: name })
+    await turnTo(page, "workflows")
+    await row.getByRole("button", { name: "Pause" }).click()
+    await row.getByText("Paused", { exact: true }).waitFor()
+    await row.getByRole("button", { name: "Activate" }).click()
+    await row.getByText("Active", { exact: true }).waitFor()
+
+    await row.getByRole("link", { name: "Run…" }).click()
+    await page.getByLabel("Body as JSON").fill('{"total":')
+    await press(page, "Begin the run")
+    await page.getByText(/^The body is not valid JSON/).waitFor()
+    await page.getByLabel("Body as JSON").fill('{"total":12345678901234567890}')
+    await page.getByLabel("Headers", { exact: true }).fill("x-by: hand")
+    await press(page, "Begin the run")
+    await page.waitForURL(/\/runs\/wfr_/)
+    // It is read again until it has ended.
+    await badge(page, "Succeeded")
+    const { body: run } = await gateway.call("GET", `${pathOf(page)}?include_previews=true`)
+    expect(JSON.stringify(run.trigger.preview)).toContain('"x-by":"hand"')
+
+    await turnTo(page, `workflows/${made.changed}/versions`)
+    await page.getByLabel("From version").selectOption("1")
+    const changes = page.getByRole("table", { name: "Changes" })
+    await changes.getByRole("row", { name: "Added Step step_larger" }).waitFor()
+    await changes.getByRole("row", { name: "Added Edge step_large → step_larger by matched" }).waitFor()
+    await changes.getByRole("row", { name: "Changed Step step_large config" }).waitFor()
+    await page.getByRole("button", { name: "step_larger, filter, Added" }).waitFor()
+    await page.getByRole("button", { name: "step_large, filter, Changed" }).first().press("Enter")
+    const lines = page.getByRole("region", { name: "Differences line by line" })
+    await lines.getByText(/^\+ +"\$gt": 5$/).waitFor()
+    await press(page, "Roll back to it", "Make it version 5?")
+    await page.getByText("Version 1 is restored as version 5", { exact: true }).waitFor()
+    await page.getByText("Nothing differs.").first().waitFor()
+    expect((await read()).steps).toHaveLength(1)
+
+    await turnTo(page, `workflows/${made.changed}`)
+    await page.getByText(/^No run uses it before.*from version 2\..*version 5 by now/).waitFor()
+    await press(page, "Publish", "Replace version 5, too?")
+    await page.getByText("The draft is published", { exact: true }).waitFor()
+    const { edges, steps, version } = await read()
+    expect([version, steps[0].config.conditions.body.total]).toEqual([6, { $gt: 1 }])
+    await gateway.api("PUT", `/workflows/${made.changed}/draft`, { steps, edges })
+    await page.reload()
+    await press(page, "Discard", "Delete the draft for ever?")
+    await page.getByText("The draft is deleted", { exact: true }).waitFor()
+    expect((await gateway.call("GET", `/workflows/${made.changed}/draft`)).status).toBe(404)
+
+    await press(page, "Copy…")
+    const copy = gateway.name("copy")
+    await page.getByLabel("Name", { exact: true }).fill(copy)
+    await press(page, "Make the copy")
+    await heading(page, copy).waitFor()
+    await badge(page, "Draft")
+    await press(page, "Delete", "Delete it and its runs?")
+    await heading(page, "Workflows").waitFor()
+    await row.getByRole("button", { name: "Delete" }).click()
+    await row.getByRole("button", { name: "Delete it and its runs?" }).click()
+    await page.getByText(`${name} is deleted`, { exact: true }).waitFor()
+    await row.waitFor({ state: "detached" })
+    expect((await gateway.call("GET", `/workflows/${made.changed}`)).status).toBe(404)
   })
 
   it("Sources, destinations, connections and transformations are changed, switched and deleted", async ({

@@ -8,6 +8,7 @@ import {
   hostile,
   it as pageIt,
   open,
+  settled,
   usable,
   violations
 } from "../support/DashboardPage.ts"
@@ -81,7 +82,9 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
         `requests/${traffic.last}`,
         `connections/${traffic.connection.id}`,
         `transformations/${traffic.transformation.id}`,
-        `workflows/${traffic.workflow.id}/edit`
+        `workflows/${traffic.workflow.id}/edit`,
+        `workflows/${traffic.workflow.id}/versions`,
+        `workflows/${traffic.workflow.id}?form=run`
       ]
       await usable(page, theme, [
         ...paths,
@@ -96,7 +99,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
       await open(page, name)
       await firstRow(page).click()
       await page.waitForURL(/_[0-9a-z]{26}$/)
-      await page.getByText("Loading…").waitFor({ state: "detached" })
+      await settled(page)
       expect([name, await page.getByRole("alert").count()]).toEqual([name, 0])
     }
   })
@@ -333,6 +336,14 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.getByRole("button", { name: "Save", exact: true }).click()
     await page.getByRole("button", { name: "Save mine over it" }).click()
     await page.getByText("Saved as version 4").waitFor()
+    expect(await gateway.api("GET", `/workflows/${id}`)).toMatchObject({ steps: [{}, { name: "A short wait" }] })
+
+    await page.getByLabel("Name", { exact: true }).fill("A longer wait")
+    await page.getByRole("button", { name: "Save as draft" }).click()
+    await page.getByText("Saved as the draft").waitFor()
+    await page.getByRole("link", { name: "Back" }).click()
+    await page.getByRole("link", { name: "Edit the draft" }).click()
+    await page.getByRole("button", { name: /^A longer wait, delay/ }).waitFor()
     expect(await gateway.api("GET", `/workflows/${id}`)).toMatchObject({ steps: [{}, { name: "A short wait" }] })
   })
 

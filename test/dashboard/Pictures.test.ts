@@ -88,6 +88,7 @@ const shots: Readonly<Record<string, Shot>> = {
       await page.getByText("The test ended").waitFor()
     }
   },
+  "/workflows/$id/versions": { at: ({ versions }) => `workflows/${versions}/versions` },
   "/filters": { at: "filters" },
   "/filters/new": { at: "filters/new" },
   "/filters/$id": { at: ({ filter }) => `filters/${filter}` },

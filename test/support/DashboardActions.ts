@@ -23,6 +23,7 @@ export const actions = {
     "/destinations/$id: Disable: PUT /destinations/{id}/disable",
     "/destinations/$id: Enable: PUT /destinations/{id}/enable",
     "/requests/$id: Replay: POST /requests/{id}/retry",
+    "/requests/$id: Send it: POST /requests/{id}/retry",
     "/runs: Retry all of them…: POST /workflow_runs/bulk_operations",
     "/sources/$id: Delete: DELETE /sources/{id}",
     "/sources/$id: Save: PATCH /sources/{id}",
@@ -39,7 +40,16 @@ export const actions = {
     "/workflows/$id/runs/$runId: Cancel: POST /workflows/{id}/runs/{runId}/cancel",
     "/workflows/$id/runs/$runId: Reject: POST /workflows/{id}/runs/{runId}/steps/{stepId}/decision",
     "/workflows/$id/runs/$runId: Retry from this step: POST /workflows/{id}/runs/{runId}/retry",
-    "/workflows/$id/runs/$runId: Run again: POST /workflows/{id}/runs/{runId}/rerun"
+    "/workflows/$id/runs/$runId: Run again: POST /workflows/{id}/runs/{runId}/rerun",
+    "/workflows/$id/versions: Roll back to it: POST /workflows/{id}/versions/{version}/restore",
+    "/workflows/$id: Begin the run: POST /workflows/{id}/runs",
+    "/workflows/$id: Delete: DELETE /workflows/{id}",
+    "/workflows/$id: Discard: DELETE /workflows/{id}/draft",
+    "/workflows/$id: Make the copy: POST /workflows/{id}/clone",
+    "/workflows/$id: Publish: POST /workflows/{id}/draft/publish",
+    "/workflows: Activate: PATCH /workflows/{id}",
+    "/workflows: Delete: DELETE /workflows/{id}",
+    "/workflows: Pause: PATCH /workflows/{id}"
   ],
   Forms: [
     "/alerts: Save: PATCH /sources/channel-settings",
@@ -100,6 +110,7 @@ export const actions = {
     "/transformations/new: Run it: POST /transformations/run",
     "/transformations/new: Run it: PUT /transformations/validate",
     "/transformations/new: Save: POST /transformations",
+    "/workflows/$id/edit: Save as draft: PUT /workflows/{id}/draft",
     "/workflows/$id/edit: Save mine over it: PATCH /workflows/{id}",
     "/workflows/$id/edit: Save: PATCH /workflows/{id}",
     "/workflows/$id/edit: Test: POST /workflows/test",

@@ -71,6 +71,27 @@ const begun = async (gateway: Gateway, source: string) => {
   return { asking, failing: { ...failing, failedAt } }
 }
 
+/** A workflow without runs that has two versions, and a draft of a third one. */
+const versioned = async (gateway: Gateway, source: string): Promise<string> => {
+  const over = (id: string, least: number) => ({
+    id,
+    kind: "filter",
+    config: { conditions: { body: { total: { $gt: least } } } }
+  })
+  const begin = { source_type: "trigger", target_step_id: "step_large" }
+  const next = { source_step_id: "step_large", source_port: "matched", target_step_id: "step_larger" }
+  const { id } = await gateway.api("POST", "/workflows", {
+    name: gateway.name("versions"),
+    source_id: source,
+    steps: [over("step_large", 10)],
+    edges: [begin]
+  })
+  const steps = [over("step_large", 5), over("step_larger", 6)]
+  await gateway.api("PATCH", `/workflows/${id}`, { version: 1, steps, edges: [begin, next] })
+  await gateway.api("PUT", `/workflows/${id}/draft`, { steps: [over("step_large", 1)], edges: [begin] })
+  return id
+}
+
 /** Fills a team. Returns what it has made, and where each page of the router shows something. */
 export const filled = async (gateway: Gateway, owner: string, url: string, forge: FakeProviderServer) => {
   const make = async (path: string, body: object, key?: string): Promise<string> => {
@@ -89,6 +110,7 @@ export const filled = async (gateway: Gateway, owner: string, url: string, forge
   const { models } = await gateway.api("GET", `/events?request_id=${request}`)
   const { account, channel } = await refused(gateway, forge)
   const { asking, failing } = await begun(gateway, source.id)
+  const changed = await versioned(gateway, source.id)
   const bulk = (of: string) => make(`/${of}/bulk_operations`, { all: true, confirm: false })
   const [events, runs] = [await bulk("events"), await bulk("workflow_runs")]
   const filter = await make("/filters", { name: gateway.name("f"), conditions: { body: { a: 1 } } }, owner)
@@ -129,7 +151,12 @@ export const filled = async (gateway: Gateway, owner: string, url: string, forge
     "/destinations/$id": [`destinations/${destination.id}`, `destinations/${dead.id}`],
     "/connections/$id": [`connections/${connection}`, `connections/${paused}`],
     "/transformations/$id": [`transformations/${transformation}`],
-    "/workflows/$id": [`workflows/${asking.workflow}`],
+    "/workflows/$id": [
+      `workflows/${asking.workflow}`,
+      `workflows/${changed}`,
+      `workflows/${asking.workflow}?form=copy`
+    ],
+    "/workflows/$id/versions": [`workflows/${changed}/versions`],
     "/workflows/$id/runs/$runId": [
       `workflows/${asking.workflow}/runs/${asking.run}`,
       `workflows/${failing.workflow}/runs/${failing.run}`
@@ -158,6 +185,7 @@ export const filled = async (gateway: Gateway, owner: string, url: string, forge
     runs,
     asking,
     failing,
+    changed,
     channel,
     transformation,
     disabled

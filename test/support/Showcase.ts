@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto"
 import { FakeProviderServer } from "./FakeProviderServer.ts"
-import type { Gateway } from "./Gateway.ts"
+import type { Body, Gateway } from "./Gateway.ts"
 import type { Reply, Target } from "./Target.ts"
 
 /*
@@ -247,10 +247,20 @@ export const fill = async (
     })
   await runOf("succeeded")
   const run = await runOf("running")
-  await gateway.api("POST", "/workflow-templates/failed-payment-alert/instantiate", {
+  const { body: telling } = await gateway.call("POST", "/workflow-templates/failed-payment-alert/instantiate", {
     name: "Tell of failed payments",
     source_id: payments.id,
     bindings: await bindings(gateway, toChat.id)
+  })
+  const told = telling.steps.at(-1).id
+  // A second version: its page compares both.
+  await gateway.api("PATCH", `/workflows/${telling.id}`, {
+    version: telling.version,
+    steps: [
+      ...telling.steps.map((step: Body) => (step.id === told ? { ...step, name: "Tell the sales team" } : step)),
+      { id: "breathe", kind: "delay", name: "Wait a minute", config: { mode: "for", amount: 1, unit: "minutes" } }
+    ],
+    edges: [...telling.edges, { source_type: "step", source_step_id: told, target_step_id: "breathe" }]
   })
 
   const fixture = await gateway.api("POST", "/request-fixtures", { request_id: request, name: "A large order" })
@@ -286,7 +296,8 @@ export const fill = async (
     share: share.token,
     source: shop.id,
     transformation: transformation_id,
-    workflow: workflow.id
+    workflow: workflow.id,
+    versions: telling.id
   }
 }
 

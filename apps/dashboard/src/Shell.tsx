@@ -7,6 +7,7 @@ import { forgetBins } from "./pages/bins.ts"
 import { isKnownId, placeOf } from "./pages/paths.ts"
 import { isTyping } from "./parts/List.tsx"
 import { Names } from "./parts/Named.tsx"
+import { Saying } from "./parts/Said.tsx"
 import { useRole, useSession } from "./session.ts"
 
 const Palette = lazy(async () => ({ default: (await import("./Palette.tsx")).Palette }))
@@ -183,7 +184,9 @@ export const Shell = () => {
       </nav>
       <main className="page" id="page">
         <Names>
-          <Outlet />
+          <Saying>
+            <Outlet />
+          </Saying>
         </Names>
       </main>
     </div>

@@ -8,7 +8,10 @@ import { Overview } from "./pages/Overview.tsx"
 import { Request, Requests } from "./pages/Requests.tsx"
 import { Connection, Connections, Destination, Destinations, Source, Sources } from "./pages/Resources.tsx"
 import { Transformations } from "./pages/transformations/Transformations.tsx"
-import { Run, Runs, Workflow, Workflows } from "./pages/Workflows.tsx"
+import { Run } from "./pages/workflows/Run.tsx"
+import { Runs } from "./pages/workflows/Runs.tsx"
+import { Workflow } from "./pages/workflows/Workflow.tsx"
+import { Workflows } from "./pages/workflows/Workflows.tsx"
 import { searchOf } from "./parts/Filters.tsx"
 import { Failure } from "./parts/States.tsx"
 import { Shell } from "./Shell.tsx"
@@ -58,7 +61,8 @@ const pages = [
   ["/workflows/$id", Workflow],
   ["/workflows/$id/runs/$runId", Run],
   // Loaded when they are opened.
-  ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/WorkflowEditor.tsx"), "WorkflowEditor")],
+  ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/workflows/editor/Editor.tsx"), "WorkflowEditor")],
+  ["/workflows/$id/versions", lazyRouteComponent(() => import("./pages/workflows/Versions.tsx"), "Versions")],
   ["/workflows/$id/triggers", lazyRouteComponent(() => import("./pages/triggers/Triggers.tsx"), "Triggers")],
   ["/filters", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "StoredFilters")],
   ["/filters/new", lazyRouteComponent(() => import("./pages/StoredFilters.tsx"), "NewStoredFilter")],

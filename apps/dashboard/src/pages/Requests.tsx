@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
-import { lazy, Suspense, useState } from "react"
+import { lazy, Suspense, useEffect, useState } from "react"
 import { bytesOf, type Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
 import { Body, Headers } from "../parts/Body.tsx"
@@ -26,6 +26,8 @@ type Request = Row<"Request">
 
 // Loaded when it is opened.
 const KeepRequest = lazy(async () => ({ default: (await import("./KeepRequest.tsx")).KeepRequest }))
+
+const EditRequest = lazy(async () => ({ default: (await import("./EditRequest.tsx")).EditRequest }))
 
 const allColumns: ReadonlyArray<Column<Request>> = [
   { title: "Status", width: "96px", cell: ({ status }) => <Status of={status} /> },
@@ -130,7 +132,9 @@ export const Request = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()
   const may = useMay()
-  const [keeping, setKeeping] = useState<"share" | "fixture" | null>(null)
+  const [opened, setOpened] = useState<"edit" | "fixture" | "share" | null>(null)
+  // What is open is about one request: a link leads from it to another one.
+  useEffect(() => setOpened(null), [id])
   const trace = useQuery({
     queryKey: ["request", team, id, "trace"],
     queryFn: () => client.get("/requests/{id}/trace", { params: { path: { id } } })
@@ -153,13 +157,18 @@ export const Request = () => {
         <Copy text={id} label="Copy the id" />
         <div className="actions">
           {may("POST /requests/{id}/share") ? (
-            <button type="button" aria-expanded={keeping === "share"} onClick={() => setKeeping("share")}>
+            <button type="button" aria-expanded={opened === "share"} onClick={() => setOpened("share")}>
               Share…
             </button>
           ) : null}
           {may("POST /request-fixtures") ? (
-            <button type="button" aria-expanded={keeping === "fixture"} onClick={() => setKeeping("fixture")}>
+            <button type="button" aria-expanded={opened === "fixture"} onClick={() => setOpened("fixture")}>
               Keep as fixture…
+            </button>
+          ) : null}
+          {may("POST /requests/{id}/retry") && body.data !== undefined ? (
+            <button type="button" aria-expanded={opened === "edit"} onClick={() => setOpened("edit")}>
+              Edit and send…
             </button>
           ) : null}
           <Action
@@ -172,9 +181,13 @@ export const Request = () => {
           </Action>
         </div>
       </header>
-      {keeping === null ? null : (
+      {opened === null ? null : (
         <Suspense fallback={<Loading />}>
-          <KeepRequest key={`${keeping} ${id}`} id={id} as={keeping} />
+          {opened !== "edit" ? (
+            <KeepRequest key={`${opened} ${id}`} id={id} as={opened} />
+          ) : body.data === undefined ? null : (
+            <EditRequest key={id} request={request} bytes={body.data} />
+          )}
         </Suspense>
       )}
       {no_event_reason === null ? null : <div className="notice">{no_event_reason.message}</div>}

@@ -3,10 +3,12 @@ import { useMutation } from "@tanstack/react-query"
 import { messageOf } from "../gateway.ts"
 import { type Call, useMay } from "../may.ts"
 import { useRefresh } from "../session.ts"
+import { useSay } from "./Said.tsx"
 
 /**
  * A button that changes something at the gateway. With `asks`, a second click confirms it. What the page shows is read again
- * afterwards; a failure is shown beside the button. Who may not make its call is not offered it.
+ * afterwards. The button may be gone then, so the page says what was done; a failure is shown beside the button. Who may not make its
+ * call is not offered it.
  */
 export const Action = ({
   asks,
@@ -14,6 +16,7 @@ export const Action = ({
   children,
   disabled = false,
   done,
+  isInRow = false,
   primary = false,
   run
 }: {
@@ -21,7 +24,10 @@ export const Action = ({
   readonly call: Call | null
   readonly run: () => Promise<unknown>
   readonly asks?: string
+  /** What the page says when it was done. */
   readonly done?: string
+  /** A row has no space for a failure: the page says it. */
+  readonly isInRow?: boolean
   readonly primary?: boolean
   readonly disabled?: boolean
   readonly children: ReactNode
@@ -29,7 +35,17 @@ export const Action = ({
   const refresh = useRefresh()
   const may = useMay()
   const [asking, setAsking] = useState(false)
-  const call = useMutation({ mutationFn: run, onSettled: () => refresh() })
+  const say = useSay()
+  const call = useMutation({
+    mutationFn: run,
+    onSuccess: () => {
+      if (done !== undefined) say({ text: done, tone: "good" })
+    },
+    onError: (error) => {
+      if (isInRow) say({ text: messageOf(error), tone: "bad" })
+    },
+    onSettled: () => refresh()
+  })
   if (name !== null && !may(name)) return null
   const act = () => {
     if (asks !== undefined && !asking) return setAsking(true)
@@ -47,14 +63,9 @@ export const Action = ({
       >
         {asking ? asks : children}
       </button>
-      {call.isError ? (
+      {call.isError && !isInRow ? (
         <span role="alert" className="badge bad">
           {messageOf(call.error)}
-        </span>
-      ) : null}
-      {call.isSuccess && done !== undefined ? (
-        <span role="status" className="badge good">
-          {done}
         </span>
       ) : null}
     </>

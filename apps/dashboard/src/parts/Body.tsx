@@ -5,7 +5,7 @@ import { Copy } from "./Copy.tsx"
 const longestShown = 200_000
 
 /** JSON with line breaks. Works on the text, so that numbers keep all their digits. Null: it is no JSON. */
-const pretty = (text: string): string | null => {
+export const pretty = (text: string): string | null => {
   if (!/^\s*[[{]/.test(text)) return null
   try {
     JSON.parse(text)
@@ -50,7 +50,7 @@ const hexOf = (bytes: Uint8Array): string =>
   }).join("\n")
 
 /** Null: the bytes are no text. */
-const decoded = (bytes: Uint8Array): string | null => {
+export const decoded = (bytes: Uint8Array): string | null => {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)
     return text.includes("\0") ? null : text

@@ -104,6 +104,39 @@ export const TextField = ({
   </div>
 )
 
+/** A text of several lines. `value` makes the page follow what is written, as in a field of React. */
+export const TextArea = ({
+  change,
+  help,
+  label,
+  name,
+  rows,
+  value
+}: {
+  readonly name: string
+  readonly label: string
+  readonly rows: number
+  readonly help?: ReactNode
+  readonly value?: string
+  readonly change?: (value: string) => void
+}) => (
+  <div className="field">
+    <label htmlFor={name}>{label}</label>
+    <textarea
+      id={name}
+      name={name}
+      rows={rows}
+      className="mono"
+      spellCheck={false}
+      autoComplete="off"
+      {...(value === undefined ? {} : { value })}
+      onChange={({ target }) => change?.(target.value)}
+      {...useDescribed(name)}
+    />
+    <Below name={name} help={help} />
+  </div>
+)
+
 /** A list of texts, one in each line. */
 export const LinesField = ({
   help,

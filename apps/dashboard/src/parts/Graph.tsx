@@ -15,6 +15,8 @@ export interface Edge {
   readonly from: string
   readonly to: string
   readonly label?: string
+  /** What has become of it in another version. It is drawn otherwise, and its label says so. */
+  readonly mark?: "added" | "removed" | "changed"
 }
 
 const width = 190
@@ -155,11 +157,21 @@ export const Graph = ({
           aria-label={label}
         >
           <defs>
-            <marker id={tip} viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">
+            <marker
+              id={tip}
+              viewBox="0 0 8 8"
+              refX="8"
+              refY="4"
+              markerUnits="userSpaceOnUse"
+              markerWidth="12"
+              markerHeight="12"
+              orient="auto"
+            >
               <path className="tip" d="M 0 0 L 8 4 L 0 8 z" />
             </marker>
           </defs>
-          {drawn.map(({ from, label: port, to }, index) => {
+          {drawn.map(({ from, label, mark, to }, index) => {
+            const said = mark === undefined ? label : label === undefined ? mark : `${label} (${mark})`
             const a = places.get(from)!
             const b = places.get(to)!
             const between = bends[index]!.flatMap((id) => {
@@ -172,16 +184,16 @@ export const Graph = ({
             const points = [{ x: a.x, y: a.y + height }, ...between, { x: b.x, y: b.y }]
             const next = points[1]!
             return (
-              <g key={`${from} ${port ?? ""} ${to}`}>
+              <g key={`${from} ${label ?? ""} ${to}`} className={mark}>
                 <path className="edge" d={lineOf(points)} markerEnd={`url(#${tip})`} />
-                {port === undefined ? null : (
+                {said === undefined ? null : (
                   <text
                     className="port"
                     x={(a.x + 2 * next.x) / 3}
                     y={a.y + height + rowGap * 0.62}
                     textAnchor="middle"
                   >
-                    {cut(port)}
+                    {cut(said)}
                   </text>
                 )}
               </g>

@@ -36,7 +36,16 @@ interface Selected {
 
 const nothingSelected: Selected = { id: null, index: -1 }
 
+/** Buttons at the end of each row. A row is a link, so they are above it and not in it. */
+interface RowActions<Model> {
+  /** How much of the row they need. */
+  readonly width: `${number}px`
+  /** An element of the class `row-actions`. */
+  readonly of: (row: Model) => ReactNode
+}
+
 interface Drawn<Model> {
+  readonly actions: RowActions<Model> | undefined
   readonly columns: ReadonlyArray<Column<Model>>
   readonly isSelected: boolean
   readonly open: (to: string) => void
@@ -49,24 +58,34 @@ interface Drawn<Model> {
  * A row is drawn again only if it has changed: the others stay as they are while the reader scrolls. It is a plain link, because many
  * are made while the reader scrolls, and each link of the router follows all changes of the page's address.
  */
-const DrawnRow = memo(<Model,>({ columns, isSelected, open, row, start, to }: Drawn<Model>) => (
-  <a
-    className="row"
-    href={folder.pathname.slice(0, -1) + to}
-    data-selected={isSelected}
-    style={{ transform: `translateY(${start}px)` }}
-    onClick={(event) => {
-      // Any other click is the browser's: a new tab or window, or a download.
-      if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
-      event.preventDefault()
-      open(to)
-    }}
-  >
-    {columns.map(({ cell, title }) => (
-      <span key={title}>{cell(row)}</span>
-    ))}
-  </a>
-)) as <Model>(props: Drawn<Model>) => ReactNode
+const DrawnRow = memo(<Model,>({ actions, columns, isSelected, open, row, start, to }: Drawn<Model>) => {
+  const place = { transform: `translateY(${start}px)` }
+  const link = (
+    <a
+      className="row"
+      href={folder.pathname.slice(0, -1) + to}
+      data-selected={isSelected}
+      style={actions === undefined ? place : undefined}
+      onClick={(event) => {
+        // Any other click is the browser's: a new tab or window, or a download.
+        if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+        event.preventDefault()
+        open(to)
+      }}
+    >
+      {columns.map(({ cell, title }) => (
+        <span key={title}>{cell(row)}</span>
+      ))}
+    </a>
+  )
+  if (actions === undefined) return link
+  return (
+    <div className="line" style={place}>
+      {link}
+      {actions.of(row)}
+    </div>
+  )
+}) as <Model>(props: Drawn<Model>) => ReactNode
 
 /** What a live list does not show. */
 const LiveNote = ({
@@ -106,6 +125,7 @@ interface Settings<Model> {
   readonly read: (cursor: string | null) => Promise<Page<Model>>
   readonly columns: ReadonlyArray<Column<Model>>
   readonly to: (row: Model) => string
+  readonly actions?: RowActions<Model> | undefined
   readonly isLive?: boolean
   /** How many rows there are since this one: shown if more arrive than a live list shows. */
   readonly countSince?: (row: Model) => Promise<number>
@@ -122,6 +142,7 @@ export const List = <Model extends { readonly id: string }>(settings: Settings<M
 )
 
 const LoadedList = <Model extends { readonly id: string }>({
+  actions,
   columns,
   countSince,
   empty,
@@ -193,7 +214,7 @@ const LoadedList = <Model extends { readonly id: string }>({
       <Failure error={pages.error} retry={pages.retry} />
     )
   }
-  const given = columns.map(({ width }) => width)
+  const given = [...columns.map(({ width }) => width), ...(actions === undefined ? [] : [actions.width])]
   const widths = {
     "--columns": given.map((width) => (width.endsWith("px") ? width : `minmax(${leastWidth}px, ${width})`)).join(" "),
     "--least": `${leastOf(given)}px`
@@ -215,6 +236,7 @@ const LoadedList = <Model extends { readonly id: string }>({
             ) : (
               <DrawnRow
                 key={row.id}
+                actions={actions}
                 columns={columns}
                 isSelected={row.id === selected.id}
                 open={open}

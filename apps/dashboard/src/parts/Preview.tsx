@@ -19,15 +19,19 @@ const remarksOf = (preview: unknown): ReadonlyArray<string> => {
 }
 
 /** What went into a step or came out of it. */
-export const Preview = ({ of, title }: { readonly title: string; readonly of: unknown }) =>
-  of === undefined || of === null ? null : (
+export const Preview = ({ of, title }: { readonly title: string; readonly of: unknown }) => {
+  if (of === undefined || of === null) return null
+  const remarks = remarksOf(of)
+  const value = previewOf(of)
+  return (
     <details open>
       <summary>{title}</summary>
-      {remarksOf(of).map((remark) => (
+      {remarks.map((remark) => (
         <p key={remark} className="muted">
           {remark}
         </p>
       ))}
-      <Text text={JSON.stringify(previewOf(of)) ?? ""} />
+      {value === null && remarks.length > 0 ? null : <Text text={JSON.stringify(value) ?? ""} />}
     </details>
   )
+}

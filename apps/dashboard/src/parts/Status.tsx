@@ -39,7 +39,10 @@ const tones: Readonly<Record<string, "good" | "bad" | "wait" | "">> = {
   stopping: "wait",
   removing: "wait",
   checking: "wait",
-  done: "good"
+  done: "good",
+  added: "good",
+  removed: "bad",
+  changed: "wait"
 }
 
 export const toneOf = (status: string): string => tones[status] ?? ""

@@ -34,16 +34,21 @@ export const nodesOf = (
 /** From a step to the one that undoes it. No edge of the workflow leads there. */
 export const undoEdge = (from: string, to: string): Edge => ({ from, to, label: "undo" })
 
-/** The port of an edge is shown unless it is the usual one. */
+/** The port of an edge is shown unless it is the usual one. `marks` are by the ids of edges. */
 export const edgesOf = (
   edges: ReadonlyArray<StepEdge>,
-  steps: ReadonlyArray<Pick<Step, "id" | "config">>
+  steps: ReadonlyArray<Pick<Step, "id" | "config">>,
+  marks: ReadonlyMap<string, NonNullable<Edge["mark"]>> = new Map()
 ): ReadonlyArray<Edge> => [
-  ...edges.map((edge) => ({
-    from: beginOf(edge),
-    to: edge.target_step_id,
-    ...((edge.source_port ?? "out") === "out" ? {} : { label: edge.source_port! })
-  })),
+  ...edges.map((edge) => {
+    const mark = marks.get(edge.id ?? "")
+    return {
+      from: beginOf(edge),
+      to: edge.target_step_id,
+      ...((edge.source_port ?? "out") === "out" ? {} : { label: edge.source_port! }),
+      ...(mark === undefined ? {} : { mark })
+    }
+  }),
   ...steps.flatMap(({ config, id }) => {
     const { compensate } = (config ?? {}) as { readonly compensate?: string }
     return compensate === undefined ? [] : [undoEdge(id, compensate)]

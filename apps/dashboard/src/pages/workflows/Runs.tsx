@@ -1,0 +1,77 @@
+import { Link } from "@tanstack/react-router"
+import type { Row } from "../../gateway.ts"
+import { Choice, Live, Range, rangeOf, useFilters } from "../../parts/Filters.tsx"
+import { type Column, List } from "../../parts/List.tsx"
+import { OnlyOwners } from "../../parts/OnlyOwners.tsx"
+import { Status } from "../../parts/Status.tsx"
+import { Time } from "../../parts/Time.tsx"
+import { useRole, useSession } from "../../session.ts"
+import { PlanBulk } from "../BulkOperations.tsx"
+
+type Run = Row<"WorkflowActivity">
+
+/** The statuses by which runs are filtered. */
+export const runStatuses = ["queued", "running", "succeeded", "failed"] as const
+
+const runColumns: ReadonlyArray<Column<Run>> = [
+  { title: "Status", width: "110px", cell: ({ outcome, status }) => <Status of={outcome ?? status} /> },
+  { title: "Began", width: "110px", cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    title: "Workflow",
+    width: "1fr",
+    cell: ({ workflow_id, workflow_name }) => <bdi>{workflow_name ?? workflow_id}</bdi>
+  },
+  { title: "Source", width: "1fr", cell: ({ source }) => <bdi>{source.name ?? source.id}</bdi> },
+  { title: "Steps", width: "80px", cell: ({ steps_count, succeeded_steps }) => `${succeeded_steps}/${steps_count}` },
+  { title: "Error", width: "1fr", cell: ({ error_message }) => error_message ?? <span className="muted">–</span> }
+]
+
+/** Runs of all workflows. */
+export const Runs = () => {
+  const { client, team } = useSession()
+  const { mayOwn } = useRole()
+  const { search } = useFilters()
+  const { live, status } = search
+  const query = { ...rangeOf(search), ...(status === undefined ? {} : { status: [status as Run["status"]] }) }
+  return (
+    <>
+      <header>
+        <h1>Workflow runs</h1>
+        <div className="filters">
+          <Range />
+          <Choice name="status" label="Status" values={runStatuses} />
+          <Live />
+        </div>
+        <div className="actions">
+          {status === "succeeded" || !mayOwn ? null : (
+            <PlanBulk
+              key={status}
+              of="workflow_runs"
+              action={status === "queued" || status === "running" ? "cancel" : "retry"}
+              filter={{ ...query, to: "now" }}
+            />
+          )}
+        </div>
+      </header>
+      <OnlyOwners may="retry or cancel runs" />
+      <List
+        label="Workflow runs"
+        keys={["runs", team, query]}
+        columns={runColumns}
+        to={({ id, workflow_id }) => `/workflows/${workflow_id}/runs/${id}`}
+        isLive={live === "1"}
+        read={(cursor) =>
+          client.get("/workflow-activity", {
+            params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } }
+          })
+        }
+        empty={
+          <p>
+            No run began in this time. An active <Link to="/workflows">workflow</Link> runs for each request of its
+            source.
+          </p>
+        }
+      />
+    </>
+  )
+}

@@ -1,0 +1,18 @@
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The most paths that are offered, and how deep they go: a sample may be large. */
+export const mostPaths = 200
+const deepest = 6
+
+/** The paths of the values in a sample. Members whose names templates cannot spell are left out. */
+export const pathsIn = (value: unknown, path: string, depth = 0): ReadonlyArray<string> =>
+  isObject(value) && depth < deepest
+    ? [
+        path,
+        ...Object.entries(value)
+          .filter(([name]) => /^[\w-]{1,80}$/.test(name))
+          .slice(0, mostPaths)
+          .flatMap(([name, member]) => pathsIn(member, `${path}.${name}`, depth + 1))
+      ]
+    : [path]

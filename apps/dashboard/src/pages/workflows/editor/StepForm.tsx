@@ -1,0 +1,136 @@
+import { useQuery } from "@tanstack/react-query"
+import { useRef, useState } from "react"
+import { messageOf } from "../../../gateway.ts"
+import { Fields, valuesIn } from "../../../parts/Fields.tsx"
+import { objectOf, resolved, type Schema, type useDocument } from "../../../parts/Schema.ts"
+import type { Step } from "../../../parts/StepGraph.ts"
+import { useSession } from "../../../session.ts"
+import { mostPaths } from "./Paths.ts"
+
+export type Document = NonNullable<ReturnType<typeof useDocument>["data"]>
+
+/** The schema of a kind's settings in the API's document. */
+const configOf = (document: Document, kind: string): Schema => {
+  const name = `${kind.charAt(0).toUpperCase()}${kind.slice(1)}StepConfig`
+  return objectOf(document, resolved(document, { $ref: name }))
+}
+
+const resourcesOf = {
+  action: "actions",
+  destination: "destinations",
+  filter: "filters",
+  transformation: "transformations"
+} as const
+
+/** The team's resources that a step can refer to. */
+const useResources = (kind: string): ReadonlyArray<{ readonly id: string; readonly name: string }> => {
+  const { client, team } = useSession()
+  const plural = resourcesOf[kind as keyof typeof resourcesOf] as (typeof resourcesOf)["filter"] | undefined
+  const { data } = useQuery({
+    queryKey: ["step resources", team, plural],
+    queryFn: () => client.get(`/${plural!}`, { params: { query: { limit: 255 } } }),
+    enabled: plural !== undefined
+  })
+  return plural === undefined ? [] : (data?.models ?? [])
+}
+
+/** The settings of a step, by the schema of its kind. */
+export const StepForm = ({
+  change,
+  document,
+  paths,
+  step
+}: {
+  readonly document: Document
+  readonly step: Step
+  readonly paths: ReadonlyArray<string>
+  readonly change: (step: Step) => void
+}) => {
+  const form = useRef<HTMLFormElement>(null)
+  const field = useRef<HTMLInputElement | HTMLTextAreaElement>(null)
+  const [fault, setFault] = useState<string | null>(null)
+  const resources = useResources(step.kind)
+  const collect = () => {
+    if (form.current === null) return
+    try {
+      const own = valuesIn(form.current, "step.")
+      const config = valuesIn(form.current, "config.")
+      const { invocation_inputs: _, name: __, resource_id: ___, ...rest } = step
+      change({ ...rest, ...own, config } as Step)
+      setFault(null)
+    } catch (error) {
+      setFault(messageOf(error))
+    }
+  }
+  const insert = (path: string) => {
+    const into = field.current
+    if (into === null || path === "") return
+    into.setRangeText(`{{${path}}}`, into.selectionStart ?? 0, into.selectionEnd ?? 0, "end")
+    into.focus()
+    collect()
+  }
+  const inputs: Schema = {
+    properties: { invocation_inputs: { type: "object", description: "The inputs of the action" } }
+  }
+  return (
+    <form
+      ref={form}
+      onChange={collect}
+      onSubmit={(event) => event.preventDefault()}
+      onFocus={({ target }) => {
+        const isText =
+          target instanceof HTMLTextAreaElement || (target instanceof HTMLInputElement && target.type === "text")
+        if (isText) field.current = target
+      }}
+    >
+      <div className="field">
+        <label htmlFor="step.name">Name</label>
+        <input id="step.name" name="step.name" defaultValue={step.name ?? ""} autoComplete="off" />
+      </div>
+      {step.kind in resourcesOf ? (
+        <div className="field">
+          <label htmlFor="step.resource_id">{step.kind}</label>
+          <select
+            key={resources.length}
+            id="step.resource_id"
+            name="step.resource_id"
+            defaultValue={step.resource_id ?? ""}
+          >
+            <option value="">–</option>
+            {resources.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+            {step.resource_id == null || resources.some(({ id }) => id === step.resource_id) ? null : (
+              <option>{step.resource_id}</option>
+            )}
+          </select>
+        </div>
+      ) : null}
+      {step.kind === "action" ? (
+        <Fields
+          document={document}
+          schema={inputs}
+          prefix="step."
+          values={{ invocation_inputs: step.invocation_inputs }}
+        />
+      ) : null}
+      <div className="field">
+        <label htmlFor="insert">Insert a value of the sample</label>
+        <select id="insert" name="insert" value="" onChange={({ target }) => insert(target.value)}>
+          <option value="">Put the cursor into a field, then choose…</option>
+          {paths.slice(0, mostPaths).map((path) => (
+            <option key={path}>{path}</option>
+          ))}
+        </select>
+      </div>
+      <Fields document={document} schema={configOf(document, step.kind)} prefix="config." values={step.config ?? {}} />
+      {fault === null ? null : (
+        <p role="alert" className="notice bad">
+          {fault}. The step keeps its last valid settings.
+        </p>
+      )}
+    </form>
+  )
+}

@@ -190,7 +190,7 @@ describe("Connection to a PULL destination", () => {
     }
     const path = `/events/count?destination_id=${destination}&status=FAILED&resolved=true`
     await gateway.eventually("all are resolved", async () =>
-      (await gateway.api("GET", path)).total === 3 ? true : null
+      (await gateway.api<Body>("GET", path)).total === 3 ? true : null
     )
   })
 })

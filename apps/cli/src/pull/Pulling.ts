@@ -2,7 +2,8 @@ import { Effect, Option } from "effect"
 import { Client, type PulledMessage, pullMessages } from "@tidegate/client/source"
 import { CliFailure, failureOf, usage } from "../Failure.ts"
 import { access, find } from "../Gateway.ts"
-import { jsonLine, plain } from "../Output.ts"
+import type { Print } from "../Looker.ts"
+import { Json, jsonLine, plain } from "../Output.ts"
 import { untilStopped } from "../Stopping.ts"
 import { runCommand } from "./RunCommand.ts"
 
@@ -34,15 +35,21 @@ const written = (text: string): Promise<null> =>
     process.stdout.write(text, (error) => (error ? reject(error) : resolve(null)))
   })
 
-const complain = (text: string): void => void process.stderr.write(`${plain(text)}\n`)
+interface Settling {
+  readonly command: string | null
+  readonly signal: AbortSignal
+  readonly complain: Print
+}
 
-const settled = async (message: PulledMessage, command: string | null, signal: AbortSignal): Promise<boolean> => {
+/** Prints or processes a message, and settles it. False: it was refused. */
+const settled = async (message: PulledMessage, { command, complain, signal }: Settling): Promise<boolean> => {
   const failure = command === null ? await written(lineOf(message)) : await runCommand(command, lineOf(message), signal)
   if (failure === null) {
     await message.ack()
     return true
   }
-  complain(`${message.event_id}: ${failure}: refused`)
+  const { event_id } = message
+  complain({ type: "refused", event_id, reason: failure }, `${event_id}: ${failure}: refused`)
   await message.nack(failure)
   return false
 }
@@ -56,19 +63,29 @@ export const pulling = Effect.fn(function* ({ ack, destination, exec, max, wait 
   }
   const id = yield* idOf(destination)
   const client = new Client(yield* access)
+  const isJson = yield* Json
+  // Standard output has the messages, or what the command prints.
+  const complain: Print = (record, words) =>
+    void process.stderr.write(isJson ? `${jsonLine(record)}\n` : `${plain(words)}\n`)
   const consume = async (signal: AbortSignal): Promise<void> => {
     let [done, refused] = [0, 0]
     const messages = pullMessages(client, id, {
       ...(Option.isSome(max) ? { limit: max.value } : {}),
       ...(Option.isSome(wait) ? { waitSeconds: wait.value } : {}),
       signal,
-      onUnavailable: (error, retryInMs) =>
-        complain(`${failureOf(error).message}: retrying in ${(retryInMs / 1_000).toFixed(1)} s`),
-      onExpired: ({ event_id }) => complain(`${event_id}: the lease has ended: the message may be handed out again`)
+      onUnavailable: (error, retryInMs) => {
+        const { message } = failureOf(error)
+        complain(
+          { type: "unavailable", message, retryInMs },
+          `${message}: retrying in ${(retryInMs / 1_000).toFixed(1)} s`
+        )
+      },
+      onExpired: ({ event_id }) =>
+        complain({ type: "expired", event_id }, `${event_id}: the lease has ended: the message may be handed out again`)
     })
     for await (const message of messages) {
       done++
-      if (!(await settled(message, command, signal))) refused++
+      if (!(await settled(message, { command, complain, signal }))) refused++
     }
     if (refused > 0 && !signal.aborted) {
       throw new CliFailure({ code: "failed", message: `${refused} of ${done} messages were refused` })
@@ -82,7 +99,10 @@ export const pulling = Effect.fn(function* ({ ack, destination, exec, max, wait 
       Effect.onInterrupt(() =>
         Effect.promise(() => {
           ending.abort()
-          return consumed.catch((error: unknown) => complain(failureOf(error).message))
+          return consumed.catch((error: unknown) => {
+            const { message } = failureOf(error)
+            complain({ type: "failed", message }, message)
+          })
         })
       )
     )

@@ -51,9 +51,12 @@ it("Pull command runs a program for each message, and its exit code decides abou
   const { id } = await waiting(['{"good":true}', '{"good":false}'])
   const file = join(folder, "taken")
   const program = `grep 'good.*true' >> ${JSON.stringify(file)}`
-  const { code, complained, said } = await tidegate(["pull", id, "--exec", program, "--max", "2"])
+  const { code, complained, said } = await tidegate(["pull", id, "--exec", program, "--max", "2", "--json"])
   expect([code, said]).toEqual([1, ""])
-  expect(complained).toMatch(/^evt_\w+: exit code 1: refused\ntidegate: 1 of 2 messages were refused\n$/)
+  expect(lines(complained)).toMatchObject([
+    { type: "refused", event_id: expect.stringMatching(/^evt_/), reason: "exit code 1" },
+    { error: "failed", message: "1 of 2 messages were refused" }
+  ])
   expect(lines(await readFile(file, "utf8"))).toMatchObject([{ body: '{"good":true}', path: "/orders" }])
   const { models } = await gateway.api("GET", `/events?destination_id=${id}`)
   expect(sorted(models.map(({ status }: Body) => status))).toEqual(["FAILED", "SUCCESSFUL"])

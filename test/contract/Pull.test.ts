@@ -188,10 +188,11 @@ describe("Connection to a PULL destination", () => {
       expect(event_id).not.toBe(first.event_id)
       expect({ body, id: headers["webhook-id"] }).toEqual({ body: first.body, id: first.headers["webhook-id"] })
     }
-    const path = `/events/count?destination_id=${destination}&status=FAILED&resolved=true`
-    await gateway.eventually("all are resolved", async () =>
-      (await gateway.api<Body>("GET", path)).total === 3 ? true : null
-    )
+    await gateway.eventually("all are resolved", async () => {
+      const query = `destination_id=${destination}&status=FAILED&resolved=true`
+      const { total } = await gateway.api("GET", `/events/count?${query}`)
+      return total === 3 ? true : null
+    })
   })
 })
 

@@ -13,8 +13,8 @@ const it = ownIt
   .extend("routed", ({ gateway }) => async (config: DestinationConfig = {}, rules: Rules = retried) => {
     const source = await gateway.source()
     const destination = await gateway.destination(config, "PULL")
-    await gateway.connection(source, destination, rules)
-    return { source: source.id, destination: destination.id }
+    const connection = await gateway.connection(source, destination, rules)
+    return { source: source.id, destination: destination.id, connection: connection.id }
   })
   .extend("send", ({ gateway }) => async (source: string, body: string | Buffer = "{}", path = ""): Promise<string> => {
     const answer = await fetch(`${gateway.origin}/e/${source}${path}`, {
@@ -123,6 +123,76 @@ describe("Consumer of a PULL destination", () => {
     const { settled } = await settle(gateway, "ack", destination, [...before.values()])
     expect(settled.toSorted()).toEqual([...before.keys()].toSorted())
     for (const request of requests) expect((await attempted(gateway, request)).attempts).toHaveLength(1)
+  })
+})
+
+describe("Connection to a PULL destination", () => {
+  it("A transformed event is handed out when its paused connection goes on, and not before", async ({
+    gateway,
+    routed,
+    send
+  }) => {
+    const code = `addHandler("transform", (request) => {
+      request.body = { order: request.body.id, tenant: "acme" }
+      request.headers["x-tenant"] = "acme"
+      return request
+    })`
+    const { connection, destination, source } = await routed({}, [
+      { type: "transform", transformation: { name: gateway.name("tenant"), code } }
+    ])
+    await gateway.api("PUT", `/connections/${connection}/pause`)
+    const request = await send(source, '{"id":"o_1"}')
+    await gateway.eventually("an event on hold", async () => {
+      const { events } = (await gateway.traced(request)) as Body
+      return events[0]?.status === "HOLD" ? true : null
+    })
+    expect((await pull(gateway, destination)).body).toEqual({ messages: [], leased_until: null })
+    await gateway.api("PUT", `/connections/${connection}/unpause`)
+    const messages = await fetched(gateway, destination)
+    expect(messages).toMatchObject([
+      { attempt_number: 1, body: '{"order":"o_1","tenant":"acme"}', headers: { "x-tenant": "acme" } }
+    ])
+    await settle(gateway, "ack", destination, messages)
+    expect((await attempted(gateway, request)).event.status).toBe("SUCCESSFUL")
+  })
+
+  it("Refused events are handed out again by a bulk retry, with the ids by which a consumer recognises them", async ({
+    gateway,
+    routed,
+    send
+  }) => {
+    const { destination, source } = await routed({ auth_type: "SERVICE_SIGNATURE" }, [])
+    const requests = [await send(source, "1"), await send(source, "2"), await send(source, "3")]
+    const refused = new Map<string, Body>()
+    while (refused.size < 3) {
+      const messages = await fetched(gateway, destination)
+      for (const one of messages) refused.set(one.request_id, one)
+      await settle(gateway, "nack", destination, messages)
+    }
+    for (const request of requests) expect((await attempted(gateway, request)).event.status).toBe("FAILED")
+    const filter = { destination_id: destination, status: "FAILED", from: "now-1h" }
+    const { id } = await gateway.api("POST", "/events/bulk_operations", filter)
+    const again = new Map<string, Body>()
+    while (again.size < 3) {
+      const messages = await fetched(gateway, destination)
+      for (const one of messages) again.set(one.request_id, one)
+      expect((await settle(gateway, "ack", destination, messages)).expired).toEqual([])
+    }
+    const operation = await gateway.eventually("the end of the bulk retry", async () => {
+      const body = await gateway.api("GET", `/events/bulk_operations/${id}`)
+      return body.cancelable ? null : body
+    })
+    expect(operation).toMatchObject({ status: "COMPLETED", total_count: 3, failed_count: 0 })
+    for (const [request, { body, event_id, headers }] of again) {
+      const first = refused.get(request)!
+      expect(event_id).not.toBe(first.event_id)
+      expect({ body, id: headers["webhook-id"] }).toEqual({ body: first.body, id: first.headers["webhook-id"] })
+    }
+    await gateway.eventually("all are resolved", async () => {
+      const query = `destination_id=${destination}&status=FAILED&resolved=true`
+      const { total } = await gateway.api("GET", `/events/count?${query}`)
+      return total === 3 ? true : null
+    })
   })
 })
 

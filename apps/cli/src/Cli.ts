@@ -5,6 +5,7 @@ import { exporting } from "./commands/export.ts"
 import { importing } from "./commands/import.ts"
 import { listen } from "./commands/listen.ts"
 import { login, logout } from "./commands/login.ts"
+import { pull } from "./commands/pull.ts"
 import { events, requests } from "./commands/records.ts"
 import { retry } from "./commands/retry.ts"
 import { send } from "./commands/send.ts"
@@ -25,6 +26,7 @@ export const tidegate = Command.make("tidegate").pipe(
     send,
     trigger,
     tail,
+    pull,
     requests,
     events,
     retry,

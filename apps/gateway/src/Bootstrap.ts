@@ -37,9 +37,16 @@ const makeFolder = async (path: string): Promise<void> => {
   }
 }
 
+/**
+ * Whether this process sets the API key of the demo team. A runner has no API: a key that it generated in its own home would replace the one
+ * of the edges, and nobody would know it.
+ */
+export const bringsApiKey = ({ apiKey, role }: Settings): boolean => apiKey !== null || role !== "runner"
+
 /** Makes the home folder, unless nothing is kept there: then this user need not be able to write anywhere. */
-export const makeHome = Effect.fnUntraced(function* ({ apiKey, databaseUrl, home, secretKeys }: Settings) {
-  if (apiKey !== null && databaseUrl !== null && secretKeys !== null) return
+export const makeHome = Effect.fnUntraced(function* (settings: Settings) {
+  const { apiKey, databaseUrl, home, secretKeys } = settings
+  if ((apiKey !== null || !bringsApiKey(settings)) && databaseUrl !== null && secretKeys !== null) return
   if (existsSync(restoringFile(home))) {
     yield* new SettingsError({
       message: `TIDEGATE_HOME: a backup is being restored to ${home}, or that was interrupted; then empty the folder and restore it again`

@@ -42,7 +42,7 @@ export interface Settings {
   /** The proxies whose forwarded client addresses are trusted. */
   readonly trustedProxies: TrustedProxies
   readonly egressAllow: ReadonlyArray<string>
-  /** Whether loopback targets are allowed only by default, because the gateway itself listens on loopback and the setting is absent. */
+  /** Whether loopback targets are allowed only by default, because only this machine reaches the gateway, and the setting is absent. */
   readonly egressByDefault: boolean
   /** Calls per minute of one API key to the control API; 0: no limit. */
   readonly apiRateLimit: number
@@ -307,7 +307,9 @@ export const settings = Effect.gen(function* () {
       message: `TIDEGATE_RECORD_RETENTION_DAYS (${recordDays}) must not be less than TIDEGATE_PAYLOAD_RETENTION_DAYS (${payloadDays})`
     })
   }
-  const egressByDefault = allow === null && loopback.has(host)
+  // A runner that other machines reach is no laptop, although its HOST, which has only health checks, is on loopback by default.
+  const isAlone = loopback.has(host) && (role !== "runner" || loopback.has(runnerHost))
+  const egressByDefault = allow === null && isAlone
   const tls = yield* tlsFiles
   // Refused, because a runner's port only has the health checks, which load balancers call without TLS.
   if (tls !== null && role === "runner") {

@@ -1,6 +1,14 @@
 import { Effect } from "effect"
-import { apiKeyFile } from "./Bootstrap.ts"
+import { apiKeyFile, bringsApiKey } from "./Bootstrap.ts"
 import type { Settings } from "./Settings.ts"
+
+const example = (base: string, auth: string): ReadonlyArray<string> => [
+  "",
+  "  Create a source, then post to the url it answers:",
+  "",
+  `    curl -s ${base}/v1/sources -H "Authorization: Bearer ${auth}" \\`,
+  `      -H 'content-type: application/json' -d '{"name":"first"}'`
+]
 
 /** Prints what a user needs once the gateway runs: its URL, how to sign in, and a first example. */
 export const welcome = (settings: Settings, embedded: boolean): Effect.Effect<void> =>
@@ -16,16 +24,12 @@ export const welcome = (settings: Settings, embedded: boolean): Effect.Effect<vo
       `  Control API    ${base}/v1       (try it: ${base}/docs, described in ${base}/openapi.json)`,
       `  Manual         ${base}/docs/guides/`,
       `  Ingress        ${settings.ingressUrl ?? base}/e/{source_id}`,
-      `  API key        ${key}`,
+      `  API key        ${bringsApiKey(settings) ? key : "that of the edges: a runner has no API"}`,
       `  Database       ${embedded ? `embedded PostgreSQL in ${settings.home}` : "DATABASE_URL"}`,
       settings.egressByDefault
         ? "  Deliveries     to public addresses, and to this machine (loopback); set TIDEGATE_EGRESS_ALLOW to change this"
         : `  Deliveries     to public addresses${settings.egressAllow.length > 0 ? ` and ${settings.egressAllow.join(", ")}` : ""}`,
-      "",
-      "  Create a source, then post to the url it answers:",
-      "",
-      `    curl -s ${base}/v1/sources -H "Authorization: Bearer ${auth}" \\`,
-      `      -H 'content-type: application/json' -d '{"name":"first"}'`,
+      ...(bringsApiKey(settings) ? example(base, auth) : []),
       ""
     ]
     process.stdout.write(`${lines.join("\n")}\n`)

@@ -65,7 +65,7 @@ const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => 
       yield* Bootstrap.databaseFits
       yield* migrate
       yield* Bootstrap.agreeWithDatabase
-      yield* bootstrapTeam({ apiKey: yield* Bootstrap.loadApiKey(settings) })
+      if (Bootstrap.bringsApiKey(settings)) yield* bootstrapTeam({ apiKey: yield* Bootstrap.loadApiKey(settings) })
       yield* Effect.forkScoped(maintainPartitions)
     })
   )

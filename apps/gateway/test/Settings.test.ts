@@ -23,6 +23,18 @@ describe("Gateway settings", () => {
     })
   )
 
+  it.effect("Deliveries to loopback are allowed by default only to a process that no other machine reaches", () =>
+    Effect.gen(function* () {
+      const runner = { TIDEGATE_ROLE: "runner", PUBLIC_URL: "https://gateway.example.com" }
+      const open = { HOST: "0.0.0.0", PUBLIC_URL: "https://gateway.example.com" }
+      const reached = { ...runner, TIDEGATE_RUNNER_HOST: "10.0.0.5" }
+      const allowed = (env: Record<string, string>) => Effect.map(read(env), ({ egressAllow }) => egressAllow)
+      for (const env of [{}, runner]) expect(yield* allowed(env)).toEqual(["127.0.0.0/8", "::1/128"])
+      for (const env of [open, reached]) expect(yield* allowed(env)).toEqual([])
+      expect(yield* allowed({ ...reached, TIDEGATE_EGRESS_ALLOW: "127.0.0.1/32" })).toEqual(["127.0.0.1/32"])
+    })
+  )
+
   it.effect("Error of a wrong setting names the variable and the fault, without the value", () =>
     Effect.gen(function* () {
       expect(yield* refusal({ PORT: "eighty" })).toBe("PORT: expected an integer")

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process"
-import { mkdir, writeFile } from "node:fs/promises"
+import { existsSync } from "node:fs"
+import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { get } from "node:https"
 import { type AddressInfo, createServer, type Server } from "node:net"
 import { join } from "node:path"
@@ -15,7 +16,8 @@ import { temporaryFolder } from "../../../test/temporaryFolder.ts"
 
 /** What somebody sees who starts a gateway: of a fault a sentence and nothing else; otherwise the banner, last. */
 
-type Settings = Readonly<Record<string, string>>
+/** Undefined: not set, whatever the default of these suites. */
+type Settings = Readonly<Record<string, string | undefined>>
 /** The settings of one start, which last as long as its scope. */
 type Making = (folder: string) => Effect.Effect<Settings, unknown, Scope.Scope>
 
@@ -324,6 +326,40 @@ it("Gateway prints its migrations and its address at start, and refuses a databa
         ])
         expect(banner).toMatch(/-d '\{"name":"first"\}'\n\n?$/)
         expect({ code, complained }).toEqual({ code: 130, complained: "" })
+      })
+    )
+  )
+})
+
+it("Runner on a machine of its own makes no API key, so the one of the edges stays valid", async () => {
+  await Effect.runPromise(
+    Effect.scoped(
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        const settings = {
+          DATABASE_URL: yield* database,
+          TIDEGATE_API_KEY: undefined,
+          TIDEGATE_SECRET_KEYS: `k:${Buffer.alloc(32, 7).toString("base64")}`,
+          PUBLIC_URL: "http://gateway.test"
+        }
+        const run = Effect.fnUntraced(function* (role: "edge" | "runner") {
+          const port = yield* free
+          const home = join(folder, role)
+          const child = yield* starting({ ...settings, TIDEGATE_ROLE: role, TIDEGATE_HOME: home, PORT: port })
+          const banner = "Deliveries     to public addresses"
+          yield* Effect.promise(() =>
+            eventually(`the banner of the ${role}`, () => child.shown.said.includes(banner) || null)
+          )
+          return { child, home, port }
+        })
+        const edge = yield* run("edge")
+        const runner = yield* run("runner")
+        expect(runner.child.shown.said).toContain("API key        that of the edges: a runner has no API\n")
+        expect(existsSync(runner.home)).toBe(false)
+        const key = (yield* Effect.promise(() => readFile(join(edge.home, "api-key"), "utf8"))).trim()
+        const headers = { authorization: `Bearer ${key}` }
+        const answer = yield* Effect.promise(() => fetch(`http://127.0.0.1:${edge.port}/v1/team`, { headers }))
+        expect(answer.status).toBe(200)
       })
     )
   )

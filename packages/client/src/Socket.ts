@@ -64,7 +64,7 @@ const longestFrame = 32 * 1024 * 1024
  * 0.5 s, doubled for each attempt, at most 10 s. Up to half of it is taken off at random, so that the clients of a restarted
  * gateway do not come together.
  */
-const waitBefore = (attempt: number): number =>
+export const waitBefore = (attempt: number): number =>
   Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2)
 
 const base64url = (text: string): string =>

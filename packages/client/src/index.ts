@@ -1,5 +1,6 @@
 export { Client, type ClientOptions, type Json } from "./Client.ts"
 export { ConnectionEndedError, type ConnectionChange, type SocketOptions } from "./Socket.ts"
+export { pullMessages, type PulledMessage, type PullOptions } from "./Pull.ts"
 export { streamRequests, type StreamOptions } from "./Stream.ts"
 export { type ErrorCode, TidegateError } from "./TidegateError.ts"
 export { localTarget, openTunnel, type TunnelEvent, type TunnelOptions } from "./Tunnel.ts"

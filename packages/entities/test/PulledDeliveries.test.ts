@@ -1,5 +1,5 @@
 import { expect, layer } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Clock, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { connectorOf } from "@tidegate/connectors/Connectors"
@@ -93,6 +93,21 @@ layer(worldWith(connectorOf))("Event that a consumer fetches", (it) => {
       expect(yield* settled(connection.destination_id, first)).toEqual([])
       expect(yield* settled(connection.destination_id, second)).toEqual([`${event}.2`])
       expect(yield* recorded(event, 2)).toEqual({ state: "SUCCESSFUL", codes: ["TIMEOUT", null] })
+    })
+  )
+
+  it.effect("A delayed event is handed out when it is due, to calls that came before", () =>
+    Effect.gen(function* () {
+      const before = yield* Clock.currentTimeMillis
+      const { connection, event } = yield* waiting([], pulled)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update events set due_at = due_at + interval '50 seconds' where id = ${event}`
+      yield* sql`update deliveries set due_at = due_at + interval '50 seconds' where event_id = ${event}`
+      const messages = yield* fetched(connection.destination_id)
+      expect(messages.map(({ receipt }) => receipt)).toEqual([`${event}.1`])
+      expect((yield* Clock.currentTimeMillis) - before).toBeGreaterThanOrEqual(50_000)
+      yield* settled(connection.destination_id, messages)
+      expect(yield* recorded(event, 1)).toEqual({ state: "SUCCESSFUL", codes: [null] })
     })
   )
 

@@ -14,7 +14,7 @@ import type {
   Verdict
 } from "./Connector.ts"
 import type { Fill } from "./Rendering.ts"
-import { signer, signingKeyOf } from "./SignedRequest.ts"
+import { signer, signingKeyOf } from "@tidegate/outbound-auth/AwsSignature"
 
 /** Calls of Amazon's messaging services: made by templates, signed, and judged by error codes. */
 
@@ -48,7 +48,7 @@ export const awsSender = (
   judge: (answer: Answer) => Verdict,
   batch: AwsBatch | null = null
 ): HttpSender => {
-  const key = signingKeyOf(auth)
+  const key = signingKeyOf(auth.settings)
   const sender: HttpSender = {
     ...apiSender({ shownUrl: url, judge, call: (...event) => ({ url, ...call(...event) }) }),
     ...(batch === null || batch.limits === null ? {} : { batch: batchCalls(url, batch, batch.limits) })

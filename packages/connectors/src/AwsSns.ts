@@ -11,7 +11,7 @@ import {
   fifoIds,
   fifoSettings
 } from "./AwsMessage.ts"
-import { awsOrigin } from "./AwsPlace.ts"
+import { awsOrigin } from "@tidegate/outbound-auth/AwsPlace"
 import { endpointOf } from "./Origin.ts"
 import { connector, payloadPerStep } from "./Connector.ts"
 import { shortened } from "./Cutting.ts"

@@ -2,6 +2,7 @@ import { Predicate, Result, Schema } from "effect"
 import { decodeAuth, fieldError } from "@tidegate/model/AuthSettings"
 import type { FieldErrors } from "@tidegate/model/AuthSettings"
 import { awsSigV4 } from "./types/AwsSigV4.ts"
+import { azureSasKey } from "./types/AzureSasKey.ts"
 import { apiKeyQuery } from "./types/ApiKeyQuery.ts"
 import { chatBotToken, emailApiKey, messagingAuthToken } from "./types/ApiCredentials.ts"
 import { databasePassword } from "./types/DatabasePassword.ts"
@@ -34,6 +35,7 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   objectStoreRKey,
   objectStoreSKey,
   awsAccessKey,
+  azureSasKey,
   databasePassword,
   natsToken,
   natsNkey,

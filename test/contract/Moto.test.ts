@@ -199,6 +199,14 @@ describe.skipIf(motoIsMissing !== null)("Amazon's messaging services in moto", (
     const payloads = Array.from({ length: 12 }, (_, id) => ({ ...order, id }))
     const batch = { max_wait_ms: 2_000, max_count: 6 }
     const queue_url = await moto.queue("batched")
+    const published = await moto.queue("published")
+    const topic_arn = (await moto.sns({ Action: "CreateTopic", Name: "batched" }))("TopicArn")
+    await moto.sns({
+      Action: "Subscribe",
+      TopicArn: topic_arn,
+      Protocol: "sqs",
+      Endpoint: `arn:aws:sqs:${motoRegion}:${account}:published`
+    })
     await moto.json("kinesis", "CreateStream", { StreamName: "batched", ShardCount: 1 })
     await moto.json("events", "CreateEventBus", { Name: "batched" })
     const atMoto = { region: motoRegion, endpoint: moto.origin }
@@ -211,7 +219,11 @@ describe.skipIf(motoIsMissing !== null)("Amazon's messaging services in moto", (
       const done = await sent(type, { ...config, batch }, payloads)
       expect(done.map(outcomeOf)).toEqual(payloads.map(() => succeeded))
     }
-    expect(await moto.count(queue_url)).toBe(12)
+    await moto.unchecked(payloads.length)
+    const done = await sent("AWS_SNS", { topic_arn, endpoint: moto.origin, batch }, payloads)
+    await moto.unchecked(0)
+    expect(done.map(outcomeOf)).toEqual(payloads.map(() => succeeded))
+    expect([await moto.count(queue_url), await moto.count(published)]).toEqual([12, 12])
     const { ShardIterator } = await moto.json("kinesis", "GetShardIterator", {
       StreamName: "batched",
       ShardId: "shardId-000000000000",

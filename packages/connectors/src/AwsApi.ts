@@ -103,6 +103,7 @@ export const awsLeadsTo = (endpoint: string | null): string => (endpoint === nul
 /** The most that one call may have of several messages. */
 export const largestBatch = {
   sqs: { maxCount: 10, maxBytes: largest.sqs },
+  sns: { maxCount: 10, maxBytes: largest.sns },
   events: { maxCount: 10, maxBytes: largest.events },
   kinesis: { maxCount: 500, maxBytes: largest.kinesis }
 } as const

@@ -90,9 +90,12 @@ export const makeSendCall = Effect.gen(function* () {
       return yield* Effect.fail({ code: request.code, message: request.message, final: true })
     }
     const { complete } = sender
-    const prepared = complete === undefined ? request : yield* Effect.promise(() => complete(request, facts))
+    const { secret, ...prepared } =
+      complete === undefined ? request : yield* Effect.promise(() => complete(request, facts))
     const headers = withCallHeaders(prepared.headers, effect, run, key)
-    const bounds = { captureBytes: maxAnswered, echoes, timeoutMs: effect.step.timeoutMs }
+    // A target may repeat what was signed for this call alone.
+    const hidden = secret === undefined ? echoes : Echoes.with(echoes, secret)
+    const bounds = { captureBytes: maxAnswered, echoes: hidden, timeoutMs: effect.step.timeoutMs }
     const answer = yield* exchange(egress, { ...prepared, headers }, bounds)
     const verdict = sender.judge(answer)
     yield* heard(answer, verdict)

@@ -15,7 +15,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/interpolation": ["json", "runtime", "model"],
   "packages/rules": ["interpolation", "json", "runtime", "model"],
   "packages/formatter": ["interpolation", "json", "runtime", "model"],
-  "packages/outbound-auth": ["json", "model"],
+  "packages/outbound-auth": ["json", "runtime", "model"],
   "packages/verification": ["json", "model"],
   "packages/redaction": ["verification", "outbound-auth", "json", "runtime", "model"],
   "packages/connectors": ["redaction", "outbound-auth", "interpolation", "json", "runtime", "model"],

@@ -11,6 +11,13 @@ if (motoIsMissing !== null) console.warn(`the suite of Amazon's messaging servic
 
 const account = "123456789012"
 
+/** How a test's events come, and how they go on. */
+interface Sending {
+  readonly auth?: object
+  readonly auth_type?: string
+  readonly contentType?: string
+}
+
 const it = base
   .extend("moto", { scope: "file" }, async ({}, { onCleanup }) => {
     const moto = await startMoto()
@@ -25,16 +32,21 @@ const it = base
         type: string,
         config: Config,
         payloads: ReadonlyArray<object>,
-        { auth = moto.key, ...connection }: Partial<Sent<"POST", "/connections">> & { readonly auth?: object } = {}
+        {
+          auth = moto.key,
+          auth_type = "AWS_ACCESS_KEY",
+          contentType = "application/json",
+          ...connection
+        }: Partial<Sent<"POST", "/connections">> & Sending = {}
       ) => {
-        const written = configOf(type, { config, auth: { ...auth } })
+        const written = configOf(type, { config, auth_type, auth: { ...auth } })
         const destination = await gateway.destination(written, type)
         const source = await gateway.source()
         await gateway.connection(source, destination, [], connection)
         const one = async (payload: object) => {
           const answer = await fetch(`${gateway.origin}/e/${source.id}`, {
             method: "POST",
-            headers: { "content-type": "application/json" },
+            headers: { "content-type": contentType },
             body: JSON.stringify(payload)
           })
           const { request_id } = (await answer.json()) as { readonly request_id: string }
@@ -187,6 +199,14 @@ describe.skipIf(motoIsMissing !== null)("Amazon's messaging services in moto", (
     const payloads = Array.from({ length: 12 }, (_, id) => ({ ...order, id }))
     const batch = { max_wait_ms: 2_000, max_count: 6 }
     const queue_url = await moto.queue("batched")
+    const published = await moto.queue("published")
+    const topic_arn = (await moto.sns({ Action: "CreateTopic", Name: "batched" }))("TopicArn")
+    await moto.sns({
+      Action: "Subscribe",
+      TopicArn: topic_arn,
+      Protocol: "sqs",
+      Endpoint: `arn:aws:sqs:${motoRegion}:${account}:published`
+    })
     await moto.json("kinesis", "CreateStream", { StreamName: "batched", ShardCount: 1 })
     await moto.json("events", "CreateEventBus", { Name: "batched" })
     const atMoto = { region: motoRegion, endpoint: moto.origin }
@@ -199,7 +219,11 @@ describe.skipIf(motoIsMissing !== null)("Amazon's messaging services in moto", (
       const done = await sent(type, { ...config, batch }, payloads)
       expect(done.map(outcomeOf)).toEqual(payloads.map(() => succeeded))
     }
-    expect(await moto.count(queue_url)).toBe(12)
+    await moto.unchecked(payloads.length)
+    const done = await sent("AWS_SNS", { topic_arn, endpoint: moto.origin, batch }, payloads)
+    await moto.unchecked(0)
+    expect(done.map(outcomeOf)).toEqual(payloads.map(() => succeeded))
+    expect([await moto.count(queue_url), await moto.count(published)]).toEqual([12, 12])
     const { ShardIterator } = await moto.json("kinesis", "GetShardIterator", {
       StreamName: "batched",
       ShardId: "shardId-000000000000",
@@ -208,6 +232,37 @@ describe.skipIf(motoIsMissing !== null)("Amazon's messaging services in moto", (
     const { Records } = await moto.json("kinesis", "GetRecords", { ShardIterator })
     const ids = Records.map(({ Data }) => JSON.parse(Buffer.from(Data, "base64").toString()).payload.id)
     expect(ids.toSorted((a: number, b: number) => a - b)).toEqual(payloads.map(({ id }) => id))
+  })
+
+  it("HTTP calls a service as a role that is assumed there, and is refused without the right to assume it", async ({
+    moto,
+    sent
+  }) => {
+    const queue_url = await moto.queue("assumed")
+    const of = {
+      region: motoRegion,
+      service: "sqs",
+      amz_target: "AmazonSQS.SendMessage",
+      role_arn: moto.role,
+      sts_endpoint: `${moto.origin}/`
+    }
+    const config = { url: `${moto.origin}/`, path_forwarding_disabled: true }
+    const by = { auth_type: "AWS_SIGV4", contentType: "application/x-amz-json-1.0" }
+    const call = { QueueUrl: queue_url, MessageBody: "as a role" }
+    const [done] = await sent("HTTP", config, [call], { ...by, auth: { ...moto.key, ...of } })
+    expect(outcomeOf(done!)).toEqual(succeeded)
+    const [message, ...more] = await moto.messages(queue_url)
+    expect([message!.Body, more]).toEqual(["as a role", []])
+    const rules = [{ type: "retry", strategy: "linear", interval: 3_600_000, count: 3 }] as const
+    const [refused] = await sent("HTTP", config, [call], {
+      ...by,
+      auth: { ...moto.keyWithoutRights, ...of },
+      rules: [...rules]
+    })
+    expect([refused!.event.error_code, refused!.event.failure_message]).toEqual([
+      "OAUTH2_HANDSHAKE_FAILED",
+      expect.stringContaining("AccessDenied")
+    ])
   })
 
   it("Refused key, right and target are named, and no refusal of them is final", async ({ moto, sent }) => {

@@ -87,3 +87,28 @@ it.for(asActions)("An action calls the API of %s", async ([type, { accepted }, p
   const made = calls()
   expect(made.at(-1)!.headers).toMatchObject({ "x-gateway-run-id": row.id, "x-gateway-step-id": "call_it" })
 })
+
+it("An answer that repeats the token of its call is stored without it", async ({ api, calls, gateway }) => {
+  api.reset()
+  api.reply = (response, { headers }) =>
+    void response.writeHead(400, { "content-type": "text/plain" }).end(`you sent ${String(headers["authorization"])}`)
+  const saved = await gateway.call("POST", "/actions", {
+    name: gateway.name("action"),
+    provider_key: "azure_service_bus",
+    action_key: "send",
+    auth_mode: "azure_sas_key",
+    credentials: { key_name: "gateway-send", key: "s3cret-of-the-policy" },
+    inputs: { endpoint: api.origin }
+  })
+  expect(saved.status, JSON.stringify(saved.body)).toBe(201)
+  const invocation_inputs = { entity: "orders", payload: "{{trigger.body}}" }
+  const step = { id: "call_it", kind: "action", resource_id: saved.body.id, invocation_inputs }
+  const { post } = await begin(gateway, [step], [edge(null, "call_it")])
+  const { outputs, row } = await ended(gateway, await post({ body: JSON.stringify(event) }))
+  expect(row.status).toBe("failed")
+  const token = String(calls().at(-1)!.headers["authorization"])
+  expect(token).toMatch(/^SharedAccessSignature sr=/)
+  const stored = JSON.stringify([row, outputs])
+  expect(stored).toContain("you sent ****")
+  expect(stored).not.toContain(token)
+})

@@ -64,6 +64,7 @@ const plainCredentials: Readonly<Record<string, (secret: string) => string>> = {
   account_sid: () => "AC00000000000000000000000000000000",
   access_key_id: () => "AKIA0000000000000000",
   client_id: () => "client",
+  key_name: () => "gateway-send",
   token_url: () => "http://127.0.0.1:9/token",
   url: (secret) => `https://discord.com/api/webhooks/1234/${secret}`
 }

@@ -359,6 +359,18 @@ const rows: Readonly<Record<string, Row>> = {
     },
     stay: ["endpoint"]
   },
+  azure_service_bus: {
+    credentials: { mode: "azure_sas_key", values: { key_name: "gateway-send", key: "key-of-the-policy" } },
+    inputs: { endpoint: "https://my-shop.servicebus.windows.net", entity: "orders" },
+    others: {
+      endpoint: "https://elsewhere.example",
+      entity: "others",
+      session_id: text,
+      subject: text,
+      payload
+    },
+    stay: ["endpoint"]
+  },
   spreadsheet: {
     credentials: { mode: "service_account", values: account },
     inputs: { spreadsheet_id: "1BxiMVs0XRA5nFMd", values: [1] },

@@ -21,7 +21,7 @@ export interface ApiCall {
   /** Flat: name, value, including the headers of the authentication. */
   readonly headers: ReadonlyArray<string>
   readonly contentType: string
-  readonly body: string
+  readonly body: string | Uint8Array
   /** URLs in the call that the API fetches. */
   readonly fetched?: ReadonlyArray<string>
 }
@@ -52,7 +52,7 @@ const requestOf = (shownUrl: string, { body, contentType, fetched, headers, url 
   url,
   shownUrl,
   headers: ["user-agent", "event-gateway/1", "content-type", contentType, ...headers],
-  body: Buffer.from(body),
+  body: typeof body === "string" ? Buffer.from(body) : body,
   ...(fetched === undefined ? {} : { fetched })
 })
 

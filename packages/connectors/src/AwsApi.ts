@@ -14,7 +14,7 @@ import type {
   Verdict
 } from "./Connector.ts"
 import type { Fill } from "./Rendering.ts"
-import { signer, signingKeyOf } from "./SignedRequest.ts"
+import { signer, signingKeyOf } from "@tidegate/outbound-auth/AwsSignature"
 
 /** Calls of Amazon's messaging services: made by templates, signed, and judged by error codes. */
 
@@ -48,7 +48,7 @@ export const awsSender = (
   judge: (answer: Answer) => Verdict,
   batch: AwsBatch | null = null
 ): HttpSender => {
-  const key = signingKeyOf(auth)
+  const key = signingKeyOf(auth.settings)
   const sender: HttpSender = {
     ...apiSender({ shownUrl: url, judge, call: (...event) => ({ url, ...call(...event) }) }),
     ...(batch === null || batch.limits === null ? {} : { batch: batchCalls(url, batch, batch.limits) })
@@ -103,6 +103,7 @@ export const awsLeadsTo = (endpoint: string | null): string => (endpoint === nul
 /** The most that one call may have of several messages. */
 export const largestBatch = {
   sqs: { maxCount: 10, maxBytes: largest.sqs },
+  sns: { maxCount: 10, maxBytes: largest.sns },
   events: { maxCount: 10, maxBytes: largest.events },
   kinesis: { maxCount: 500, maxBytes: largest.kinesis }
 } as const

@@ -1,14 +1,8 @@
 import { Schema } from "effect"
+import { awsRegion } from "@tidegate/outbound-auth/AwsPlace"
 import { text } from "./Settings.ts"
 
-/** Where Amazon's services are, and services that speak their protocols. */
-
+/** The setting with the region of a service. */
 export const AwsRegion = text
-  .check(
-    Schema.isPattern(/^[a-z\d][a-z\d-]{0,62}$/, { message: "must be at most 63 small letters, digits and dashes" })
-  )
+  .check(Schema.isPattern(awsRegion.pattern, { message: awsRegion.message }))
   .annotate({ examples: ["eu-central-1"] })
-
-/** The origin of one of Amazon's services in a region. */
-export const awsOrigin = (service: string, region: string): string =>
-  `https://${service}.${region}.${region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com"}`

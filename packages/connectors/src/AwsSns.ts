@@ -1,7 +1,8 @@
 import { Schema } from "effect"
+import type { Message } from "@tidegate/model/Message"
 import { form } from "./Api.ts"
 import { judgeAws } from "./AwsAnswers.ts"
-import { awsLeadsTo, awsSender, largest } from "./AwsApi.ts"
+import { awsLeadsTo, awsSender, largest, largestBatch } from "./AwsApi.ts"
 import {
   attributeType,
   bodyTemplate,
@@ -11,9 +12,10 @@ import {
   fifoIds,
   fifoSettings
 } from "./AwsMessage.ts"
-import { awsOrigin } from "./AwsPlace.ts"
+import { awsOrigin } from "@tidegate/outbound-auth/AwsPlace"
+import { batching, batchLimits, faultsOfBatches } from "./Batches.ts"
 import { endpointOf } from "./Origin.ts"
-import { connector, payloadPerStep } from "./Connector.ts"
+import { type Answer, type AttemptFacts, type BatchPart, connector, payloadPerStep } from "./Connector.ts"
 import { shortened } from "./Cutting.ts"
 import { type DeliveryTemplate, type Fill, template, TemplateText } from "./Rendering.ts"
 import { concurrency, needed, pacing, setting, text } from "./Settings.ts"
@@ -54,6 +56,31 @@ const attributeFields = (attributes: Readonly<Record<string, string>>): Readonly
     ] as const
   })
 
+/** Bytes of an answer to several messages that are searched: each result has a few hundred. */
+const searched = 65_536
+
+/** What a member of a result may be: none has an entity or an element in it. */
+const members = {
+  Id: /<Id>(\d{1,2})<\/Id>/,
+  MessageId: /<MessageId>([\w-]{1,128})<\/MessageId>/,
+  Code: /<Code>([\w.-]{1,128})<\/Code>/
+}
+
+/** The results in an answer to several messages, one for each, in any order. */
+const resultsIn = ({ body }: Answer): ReadonlyArray<Readonly<Record<string, string>>> =>
+  body
+    .toString("latin1", 0, searched)
+    .split("</member>", largestBatch.sns.maxCount)
+    .map((text) => {
+      const result = text.slice(text.lastIndexOf("<member>") + 1)
+      return Object.fromEntries(
+        Object.entries(members).flatMap(([name, pattern]) => {
+          const found = pattern.exec(result)?.[1]
+          return found === undefined ? [] : [[name, found]]
+        })
+      )
+    })
+
 /** Publishes messages to a topic of Amazon SNS. */
 export const awsSns = connector({
   type: "AWS_SNS",
@@ -67,10 +94,14 @@ export const awsSns = connector({
     ),
     ...contentSettings("as attributes of the message"),
     ...fifoSettings,
+    ...batching,
     ...pacing,
     ...concurrency
   },
-  check: ({ topic_arn, ...settings }) => faultsOfFifo(isFifo(topic_arn), settings),
+  check: ({ topic_arn, ...settings }) => [
+    ...faultsOfFifo(isFifo(topic_arn), settings),
+    ...faultsOfBatches(settings, largestBatch.sns)
+  ],
   auths: ["AWS_ACCESS_KEY"],
   leadsTo: ({ endpoint }) => awsLeadsTo(endpoint),
   credentials: "mask",
@@ -90,25 +121,47 @@ export const awsSns = connector({
     const ids = fifoIds(isFifo(topic_arn), settings)
     const title = subject === null ? null : template(subject)
     const region = arn.exec(topic_arn)![1]!
+    /** The members of a message, as pairs of a form. */
+    const entryOf = (fill: Fill, facts: AttemptFacts, message: Message): BatchPart => {
+      const { attributes, bytes, text } = contentOf(fill, message, facts, body, include_metadata, largest.sns)
+      const line = title === null ? "" : subjectOf(fill, title)
+      const fields = [
+        ["Message", text],
+        ...(line === "" ? [] : [["Subject", line] as const]),
+        ...Object.entries(ids(fill, facts)),
+        ...attributeFields(attributes)
+      ] as const
+      // Takes a quarter of the time of URLSearchParams.
+      return { text: fields.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&"), bytes }
+    }
+    const call = (action: string, pairs: ReadonlyArray<string>) => ({
+      headers: [],
+      contentType: form,
+      body: [`Action=${action}`, "Version=2010-03-31", `TopicArn=${encodeURIComponent(topic_arn)}`, ...pairs].join("&")
+    })
     return awsSender(
       { auth, service: "sns", region, url: `${endpoint ?? awsOrigin("sns", region)}/` },
-      (fill, facts, message) => {
-        const { attributes, text } = contentOf(fill, message, facts, body, include_metadata, largest.sns)
-        const line = title === null ? "" : subjectOf(fill, title)
-        const fields = [
-          ["Action", "Publish"],
-          ["Version", "2010-03-31"],
-          ["TopicArn", topic_arn],
-          ["Message", text],
-          ...(line === "" ? [] : [["Subject", line] as const]),
-          ...Object.entries(ids(fill, facts)),
-          ...attributeFields(attributes)
-        ] as const
-        // Takes a quarter of the time of URLSearchParams.
-        const pairs = fields.map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
-        return { headers: [], contentType: form, body: pairs.join("&") }
-      },
-      judgeAws(({ body }) => /<MessageId>[\w-]+<\/MessageId>/.test(body.toString("latin1", 0, 4_096)))
+      (...event) => call("Publish", [entryOf(...event).text]),
+      judgeAws(({ body }) => /<MessageId>[\w-]+<\/MessageId>/.test(body.toString("latin1", 0, 4_096))),
+      {
+        limits: batchLimits(settings, largestBatch.sns),
+        part: entryOf,
+        call: (parts) =>
+          call(
+            "PublishBatch",
+            parts.flatMap(({ text }, place) =>
+              [`Id=${place}`, ...text.split("&")].map(
+                (pair) => `PublishBatchRequestEntries.member.${place + 1}.${pair}`
+              )
+            )
+          ),
+        resultsOf: (answer) => {
+          const results = resultsIn(answer)
+          return (place) => results.find(({ Id }) => Id === String(place))
+        },
+        proof: "MessageId",
+        error: "Code"
+      }
     )
   }
 })

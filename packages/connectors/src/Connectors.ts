@@ -4,6 +4,7 @@ import { awsEventBridge } from "./AwsEventBridge.ts"
 import { awsKinesis } from "./AwsKinesis.ts"
 import { awsSns } from "./AwsSns.ts"
 import { awsSqs } from "./AwsSqs.ts"
+import { azureServiceBus } from "./AzureServiceBus.ts"
 import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
 import { cli } from "./Cli.ts"
@@ -55,7 +56,8 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   awsSns,
   awsEventBridge,
   awsKinesis,
-  gcpPubSub
+  gcpPubSub,
+  azureServiceBus
 ]
 
 const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))

@@ -36,6 +36,7 @@ export const http = connector({
     "API_KEY_QUERY",
     "HTTP_MESSAGE_SIGNATURE",
     "SIGNED_JWT",
+    "AWS_SIGV4",
     ...tokenAuths
   ],
   leadsTo: ({ url }) => new URL(url).origin,

@@ -118,8 +118,11 @@ export const forward =
 export const signedBy =
   (sign: NonNullable<OpenAuth["sign"]>) =>
   async (request: OutboundRequest, facts: AttemptFacts): Promise<OutboundRequest> => {
-    const { headers: added, secret } = await sign(request, facts)
+    const { drops = () => false, headers: added, secret, url = request.url } = await sign(request, facts)
     const names = new Set(added.filter((_, i) => i % 2 === 0))
-    const others = request.headers.filter((_, i, flat) => !names.has(flat[i - (i % 2)]!.toLowerCase()))
-    return { ...request, headers: [...others, ...added], ...(secret === undefined ? {} : { secret }) }
+    const others = request.headers.filter((_, i, flat) => {
+      const name = flat[i - (i % 2)]!.toLowerCase()
+      return !names.has(name) && !drops(name)
+    })
+    return { ...request, url, headers: [...others, ...added], ...(secret === undefined ? {} : { secret }) }
   }

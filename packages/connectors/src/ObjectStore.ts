@@ -2,7 +2,8 @@ import { Schema } from "effect"
 import type { Message } from "@tidegate/model/Message"
 import { type Escape, jsonEscape, textEscape, xmlEscape } from "@tidegate/interpolation/Escape"
 import { maxParsedBytes } from "@tidegate/json/LargeJson"
-import { awsOrigin, AwsRegion } from "./AwsPlace.ts"
+import { awsOrigin } from "@tidegate/outbound-auth/AwsPlace"
+import { AwsRegion } from "./AwsPlace.ts"
 import { endpointOf } from "./Origin.ts"
 import { codingOf, envelopeOf, metadataOf } from "./Envelope.ts"
 import { judgeObjectStore } from "./ObjectStoreAnswers.ts"
@@ -26,7 +27,7 @@ import {
   type SettingsOf,
   text
 } from "./Settings.ts"
-import { signer, signingKeyOf } from "./SignedRequest.ts"
+import { signer, signingKeyOf } from "@tidegate/outbound-auth/AwsSignature"
 
 /** Object stores with the S3 protocol: each event becomes an object, and a repeated delivery writes the same object again. */
 
@@ -156,7 +157,7 @@ const putting = (
     return [Buffer.from(text), null]
   }
 
-  const signing = signingKeyOf(auth)
+  const signing = signingKeyOf(auth.settings)
 
   return {
     kind: "http",

@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import { HttpUrl, setting } from "./Settings.ts"
 
-const Endpoint = HttpUrl(512).check(
+/** The origin of a service. */
+export const Endpoint = HttpUrl(512).check(
   Schema.makeFilter((written: string) => {
     const url = URL.parse(written)
     return (url?.pathname === "/" && url.search === "") || "must be an origin: without a path and a query"

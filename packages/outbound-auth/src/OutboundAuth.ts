@@ -1,6 +1,8 @@
 import { Predicate, Result, Schema } from "effect"
 import { decodeAuth, fieldError } from "@tidegate/model/AuthSettings"
 import type { FieldErrors } from "@tidegate/model/AuthSettings"
+import { awsSigV4 } from "./types/AwsSigV4.ts"
+import { azureSasKey } from "./types/AzureSasKey.ts"
 import { apiKeyQuery } from "./types/ApiKeyQuery.ts"
 import { chatBotToken, emailApiKey, messagingAuthToken } from "./types/ApiCredentials.ts"
 import { databasePassword } from "./types/DatabasePassword.ts"
@@ -10,12 +12,13 @@ import { httpMessageSignature } from "./types/HttpMessageSignature.ts"
 import { noAuth } from "./types/NoAuth.ts"
 import { tokenAuthTypes } from "./types/OAuth.ts"
 import { awsAccessKey, objectStoreRKey, objectStoreSKey } from "./types/AccessKeys.ts"
-import { type DeliveryAuth, nothing, type OutboundAuthType } from "./types/OutboundAuthType.ts"
+import { carrying, type DeliveryAuth, nothing, type OutboundAuthType } from "./types/OutboundAuthType.ts"
 import { serviceSignature } from "./types/ServiceSignature.ts"
 import { signedJwt } from "./types/SignedJwt.ts"
 import { unknownSettings, unlessRefused } from "@tidegate/model/SettingNames"
 
 export type { DeliveryAuth, OutboundAuthType }
+export { carrying }
 
 /** Every kind of authentication for deliveries. */
 export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
@@ -25,12 +28,14 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   apiKeyQuery,
   httpMessageSignature,
   signedJwt,
+  awsSigV4,
   emailApiKey,
   chatBotToken,
   messagingAuthToken,
   objectStoreRKey,
   objectStoreSKey,
   awsAccessKey,
+  azureSasKey,
   databasePassword,
   natsToken,
   natsNkey,

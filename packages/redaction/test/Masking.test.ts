@@ -78,6 +78,17 @@ describe("maskAuth", () => {
         { secret_access_key: "****FEMI", session_token: "****YXdz" }
       ]
     ),
+    [
+      "AWS_SIGV4",
+      {
+        access_key_id: "AKIA12345678",
+        secret_access_key: "wJalrXUtnFEMI",
+        region: "eu-central-1",
+        external_id: "e-12345678"
+      },
+      { secret_access_key: "****FEMI" }
+    ],
+    ["AZURE_SAS_KEY", { key_name: "gateway-send", key: "c2VjcmV0" }, { key: "****cmV0" }],
     ["MESSAGING_AUTH_TOKEN", { account_sid: "AC1234567890", auth_token: "0123456789" }, { auth_token: "****6789" }],
     ["DATABASE_PASSWORD", { username: "gateway_user", password: "correct-horse" }, { password: "****orse" }],
     ["NATS_TOKEN", { token: "correct-horse" }, { token: "****orse" }],

@@ -62,6 +62,7 @@ const otherAuths = [
   "OBJECT_STORE_R_ACCESS_KEY",
   "OBJECT_STORE_S_ACCESS_KEY",
   "AWS_ACCESS_KEY",
+  "AZURE_SAS_KEY",
   "MESSAGING_AUTH_TOKEN"
 ]
 
@@ -81,6 +82,11 @@ const queryKeys = tests("packages/connectors/test/HttpDelivery.test.ts")(
 
 const jwts = tests("packages/outbound-auth/test/SignedJwt.test.ts")(
   "Token by %s is valid, and has the claims that are set and a hash of the body"
+)
+
+const amazons = tests("packages/outbound-auth/test/AwsSigV4.test.ts")
+const roles = tests("test/contract/SignedDeliveries.test.ts")(
+  "AWS_SIGV4 signs with the key of a role, which is asked for once and is shown nowhere"
 )
 
 const tokens = tests("test/contract/OutboundTokens.test.ts")
@@ -128,6 +134,11 @@ const config = [
   of("auth.header_name auth.value", delivery("CUSTOM_HEADER replaces the sender's header")),
   of("auth.query_key auth.api_key", queryKeys),
   of("auth.key_id auth.algorithm auth.key auth.components auth.expires_seconds auth.tag", signatures),
+  of(
+    "auth.region auth.service auth.amz_target auth.access_key_id auth.secret_access_key auth.session_token",
+    amazons("Signature for %s is that of another implementation")
+  ),
+  of("auth.role_arn auth.external_id auth.session_name auth.sts_endpoint", roles),
   of("auth.issuer auth.lifetime_seconds auth.body_hash_claim", jwts),
   of(
     "auth.token_url auth.client_id auth.client_secret auth.token_auth_method auth.scope auth.refresh_token auth.authorization_url auth.redirect_uri",
@@ -281,6 +292,7 @@ export const destinations: Section = {
     row("auth_type API_KEY_QUERY", queryKeys),
     row("auth_type HTTP_MESSAGE_SIGNATURE", signatures),
     row("auth_type SIGNED_JWT", jwts),
+    row("auth_type AWS_SIGV4", amazons("Signature for %s is that of another implementation")),
     ...otherAuths.map((auth) =>
       row(`auth_type ${auth}`, tokenTypes[auth] ?? (authTypes.has(auth) ? calls : otherTypes))
     )

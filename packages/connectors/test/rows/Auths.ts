@@ -20,6 +20,13 @@ const signingKey = Buffer.from(secret.repeat(2)).toString("base64")
 const particular: Readonly<Record<string, Schema.JsonObject>> = {
   HTTP_MESSAGE_SIGNATURE: { key_id: "readable", algorithm: "hmac-sha256", key: signingKey },
   SIGNED_JWT: { algorithm: "HS256", key: signingKey, issuer: "readable" },
+  AWS_SIGV4: {
+    access_key_id: "readable",
+    secret_access_key: secret,
+    session_token: secret,
+    region: "readable",
+    service: "readable"
+  },
   CUSTOM_HEADER: { header_name: "x-key", value: secret },
   OAUTH2_CLIENT_CREDENTIALS: { ...client, scope: "readable" },
   OAUTH_REFRESH_TOKEN: { ...client, refresh_token: secret },
@@ -39,6 +46,22 @@ export const tokenAddresses = (config: Config): ConformanceRow["addresses"] => (
     config,
     auth_type: "SERVICE_ACCOUNT",
     auth: { client_email: "readable", private_key: privateKey, token_uri: url }
+  })
+})
+
+/** The same for the place where the key of a role is asked for. */
+export const roleAddress = (config: Config): ConformanceRow["addresses"] => ({
+  "auth.sts_endpoint": ({ url }) => ({
+    config,
+    auth_type: "AWS_SIGV4",
+    auth: {
+      access_key_id: "readable",
+      secret_access_key: secret,
+      region: "readable",
+      service: "readable",
+      role_arn: "arn:aws:iam::123456789012:role/gateway",
+      sts_endpoint: url
+    }
   })
 })
 export const tokenNotReached = {

@@ -1,4 +1,4 @@
-import { tokenAddresses, tokenNotReached } from "./Auths.ts"
+import { roleAddress, tokenAddresses, tokenNotReached } from "./Auths.ts"
 import type { ConformanceRow, Failing } from "./Row.ts"
 
 /** Whatever it is, a target may think better of it: the retry rule says which statuses are final. */
@@ -16,7 +16,8 @@ export const http: ConformanceRow = {
   },
   addresses: {
     url: ({ url }) => ({ config: { url } }),
-    ...tokenAddresses({ url: "https://target.example.com/hooks" })
+    ...tokenAddresses({ url: "https://target.example.com/hooks" }),
+    ...roleAddress({ url: "https://target.example.com/hooks" })
   },
   notReached: { ...tokenNotReached, server_ca: "certificates, and nobody is asked for them" },
   triedWith: "servers of node:http, raw sockets and TLS with good and bad certificates"

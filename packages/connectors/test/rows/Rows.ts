@@ -1,4 +1,5 @@
 import { awsEventBridge, awsKinesis, awsSns, awsSqs } from "./Aws.ts"
+import { azureServiceBus } from "./AzureServiceBus.ts"
 import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
 import { cli } from "./Cli.ts"
@@ -47,7 +48,8 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   awsSns,
   awsEventBridge,
   awsKinesis,
-  gcpPubSub
+  gcpPubSub,
+  azureServiceBus
 ]
 
 const byType: ReadonlyMap<string, ConformanceRow> = new Map(rows.map((row) => [row.type, row]))

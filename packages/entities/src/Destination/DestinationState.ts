@@ -10,8 +10,12 @@ import type { RetryPolicy } from "@tidegate/rules/Retry"
 import { retryOf } from "@tidegate/rules/RuleSet"
 import { Echoes } from "@tidegate/redaction/Echoes"
 import { secretsIn } from "@tidegate/redaction/Masking"
-import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
-import type { Grant } from "@tidegate/outbound-auth/types/Grant"
+import {
+  carrying,
+  compileOutboundAuth,
+  type DeliveryAuth,
+  validateOutboundAuth
+} from "@tidegate/outbound-auth/OutboundAuth"
 import { prepareSigningSecret, type SigningSecret } from "@tidegate/outbound-auth/DeliverySignature"
 import {
   type DeliveringConnection,
@@ -159,7 +163,8 @@ const openSender = Effect.fnUntraced(function* (
     return neither
   }
   const origins = yield* ApiOrigins
-  const { auth, grant } = found
+  const { auth, compiled } = found
+  const { grant = null } = compiled
   const echoes = Echoes.of([
     ...secretsIn(destination.config.auth_type, auth.settings),
     ...Object.values(auth.headers).map((value) => value.replace(/^\S+ /, "")),
@@ -168,10 +173,8 @@ const openSender = Effect.fnUntraced(function* (
   if (grant !== null) {
     const { id, team_id } = destination
     const credential = credentialOf({ id, team_id }, grant, connector.scope ?? null, origins)
-    const open = (token: string): Sender => {
-      const headers = { ...auth.headers, authorization: `Bearer ${token}` }
-      return connector.open(settings.success, { ...auth, headers }, origins)
-    }
+    const open = (token: string): Sender =>
+      connector.open(settings.success, { ...auth, ...carrying(compiled, token) }, origins)
     return { sender: null, bearer: { credential, open }, echoes }
   }
   try {
@@ -186,14 +189,15 @@ const openSender = Effect.fnUntraced(function* (
 const openAuth = Effect.fnUntraced(function* (
   { auth, config, team_id }: DeliveringDestination,
   { auths }: Connector
-): Effect.fn.Return<{ auth: OpenAuth; grant: Grant | null } | null, SqlError.SqlError, Database | Secrets> {
+): Effect.fn.Return<{ auth: OpenAuth; compiled: DeliveryAuth } | null, SqlError.SqlError, Database | Secrets> {
   const checked = auth === null ? null : Result.getOrNull(validateOutboundAuth(config.auth_type, auth, auths))
   if (checked === null) return null
-  const { grant = null, signs, ...compiled } = compileOutboundAuth(checked)
+  const compiled = compileOutboundAuth(checked)
+  const { carry: _, grant: __, signs, ...own } = compiled
   const signing = signs ? yield* signingKeys(team_id) : null
   // Authentication is switched off: what is stored beside the flag is not used.
   const settings = checked.auth["disabled"] === true ? {} : checked.auth
-  return signs && signing === null ? null : { auth: { ...compiled, signing, settings }, grant }
+  return signs && signing === null ? null : { auth: { ...own, signing, settings }, compiled }
 })
 
 const signingKeys = Effect.fnUntraced(function* (teamId: string) {

@@ -9,7 +9,8 @@ import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { query } from "@tidegate/storage/Transaction"
 import type { Credential, TokenOwner } from "./Credential.ts"
 import { settingsKey } from "./Held.ts"
-import type { Ask, NotObtained } from "./TokenEndpoint.ts"
+import type { NotObtained } from "./TokenAnswers.ts"
+import type { Ask } from "./TokenEndpoint.ts"
 
 /** How long a person may take to consent. */
 const consentMs = 600_000

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { Option, Schema } from "effect"
-import type { Ask, NotObtained, Obtained, TokenRequest } from "./TokenEndpoint.ts"
+import type { NotObtained, Obtained } from "./TokenAnswers.ts"
+import type { Ask, TokenRequest } from "./TokenEndpoint.ts"
 
 /*
  * The tokens of a credential, as they are stored; pure. Each part says which settings it was obtained with. So tokens of other
@@ -58,7 +59,8 @@ export const heldFor = (request: TokenRequest, stored: unknown): Held => {
 
 /** The next request to the provider; null: a person has to consent first. */
 export const nextAsk = ({ grant: { how } }: TokenRequest, { code_used, refresh }: Held): Ask | null => {
-  if (how.kind === "client_credentials" || how.kind === "assertion") return { kind: "own" }
+  if (how.kind === "client_credentials" || how.kind === "assertion" || how.kind === "assumed_role")
+    return { kind: "own" }
   const refreshToken = refresh ?? how.refreshToken
   if (refreshToken !== null) return { kind: "refresh", refreshToken }
   const { code, redirectUri } = how as Extract<typeof how, { kind: "authorization_code" }>

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { Credential } from "./Credential.ts"
 import { type Held, nextAsk, renewAt } from "./Held.ts"
-import { NotObtained } from "./TokenEndpoint.ts"
+import { NotObtained } from "./TokenAnswers.ts"
 
 /** A token, and until when it is used. */
 export interface Token {

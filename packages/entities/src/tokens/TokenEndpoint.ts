@@ -1,5 +1,5 @@
 import { createPrivateKey } from "node:crypto"
-import { Clock, Data, Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { SignJWT } from "jose"
 import {
   allowInsecureRequests,
@@ -11,50 +11,30 @@ import {
   None,
   processGenericTokenEndpointResponse
 } from "oauth4webapi"
-import type { Answer } from "@tidegate/connectors/Connector"
 import type { Egress } from "@tidegate/egress/Egress"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import { decodedBody } from "@tidegate/model/ContentCoding"
 import { parseJson } from "@tidegate/json/JsonText"
-import { parseRetryAfter } from "@tidegate/rules/Retry"
 import { Echoes } from "@tidegate/redaction/Echoes"
 import type { Client, Grant } from "@tidegate/outbound-auth/types/Grant"
+import { askForRole } from "./AssumedRole.ts"
+import {
+  failed,
+  isToken,
+  largestAnswer,
+  lineOf,
+  NotObtained,
+  type Obtained,
+  patienceMs,
+  waitOf
+} from "./TokenAnswers.ts"
 
-/** The time-out of one call. It is shorter than a claim, and than an attempt. */
-export const patienceMs = 10_000
-/** Bytes of an answer, characters of a token. */
-const largestAnswer = 65_536
-const longestToken = 16_384
 const longestScope = 4_096
 /** The life of a token whose provider names none. A named life is believed up to a year. */
 const usualLifeMs = 3_600_000
 const longestLifeMs = 31_536_000_000
-const longestWaitMs = 3_600_000
 /** Assertions begin in the past, so that a provider whose clock is behind ours accepts them, and last at most an hour. */
 const assertionSeconds = { early: 60, life: 3_600 }
-
-/** What a provider has returned. */
-export interface Obtained {
-  readonly access: string
-  /** When it expires (Unix ms), counted from the time of the request. */
-  readonly expiresAt: number
-  /** The new refresh token; null: the answer has none. */
-  readonly refresh: string | null
-  /** The scope that the provider names; null: it names none, so that it is what was asked for (RFC 6749, 5.1). */
-  readonly scope: string | null
-}
-
-/** No token was given. From the provider's answer the message has only its error code and a line of its description. */
-export class NotObtained extends Data.TaggedError("NotObtained")<{
-  readonly message: string
-  /** The provider understood the request and refused: it would refuse again. */
-  readonly refused: boolean
-  /** The wait that the provider asks for, in milliseconds. */
-  readonly waitMs: number | null
-}> {}
-
-const failed = (message: string, waitMs: number | null = null): NotObtained =>
-  new NotObtained({ message, refused: false, waitMs })
 
 /** What is requested, and where. */
 export interface TokenRequest {
@@ -104,24 +84,15 @@ const parametersOf = async (request: TokenRequest, ask: Ask, nowMs: number): Pro
     : ["urn:ietf:params:oauth:grant-type:jwt-bearer", { assertion: await assertion(request, nowMs) }]
 }
 
+/** Null: who asks proves it by a signature. */
+const clientIn = (how: Grant["how"]): Client | null => ("client" in how ? how.client : null)
+
 /** How a client authenticates at the provider. */
 export const clientAuthOf = (client: Client | null): ClientAuth => {
   // An assertion identifies the client by itself.
   if (client === null) return () => undefined
   if (client.method === "none") return None()
   return client.method === "client_secret_post" ? ClientSecretPost(client.secret) : ClientSecretBasic(client.secret)
-}
-
-/** The largest part of the provider's own text, in characters: enough for a person, with our secrets masked. */
-const longestWords = 200
-const lineOf = (said: unknown, hidden: Echoes | null): string => {
-  if (typeof said !== "string") return ""
-  const line = said
-    .toWellFormed()
-    .replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ")
-    .trim()
-  const shown = hidden === null ? line : hidden.text(line)
-  return shown.length > longestWords ? `${shown.slice(0, longestWords).toWellFormed()}…` : shown
 }
 
 /** Its error code and its description. Some providers use other members, or put both into an object. */
@@ -135,7 +106,7 @@ const wordsIn = (said: Readonly<Record<string, unknown>> | null, hidden: Echoes 
 
 /** The secrets of a call, which must not be shown; a provider may repeat them. */
 const secretsOf = ({ grant: { how } }: TokenRequest, ask: Ask): Echoes | null => {
-  const client = how.kind === "assertion" ? null : how.client
+  const client = clientIn(how)
   return Echoes.of([
     ...(client === null ? [] : [client.secret]),
     ...(ask.kind === "refresh" ? [ask.refreshToken] : []),
@@ -161,13 +132,6 @@ const refusals: ReadonlySet<unknown> = new Set([
   "unsupported_grant_type",
   "access_denied"
 ])
-
-const waitOf = ({ headers }: Pick<Answer, "headers">): number | null => {
-  const [after, date] = [headers["retry-after"], Date.parse(String(headers["date"]))]
-  // By the answer's own date, so that two clocks need not agree.
-  const wait = typeof after === "string" ? parseRetryAfter(after, Number.isNaN(date) ? Date.now() : date) : null
-  return typeof wait === "number" ? Math.min(wait, longestWaitMs) : null
-}
 
 /**
  * The library's access to the network. Only an answer that may contain tokens is passed on, and only the members that are used.
@@ -216,8 +180,6 @@ const fetchBy =
 
 const unreached = (code: AttemptErrorCode): string => `the token endpoint could not be asked: ${code}`
 
-const isToken = (text: string): boolean => text.length <= longestToken && /^[\x21-\x7e]+$/.test(text)
-
 /**
  * Asks a provider for tokens: once, within limits. `mayStart` is called when the request is about to be written. The caller holds
  * the claim, and stores the result before it uses it: a provider that rotates refresh tokens accepts no old one again.
@@ -231,7 +193,8 @@ export const askForTokens = (
   Effect.gen(function* () {
     const askedAt = yield* Clock.currentTimeMillis
     const { how } = request.grant
-    const client = how.kind === "assertion" ? null : how.client
+    if (how.kind === "assumed_role") return yield* askForRole(egress, request.endpoint, how, mayStart)
+    const client = clientIn(how)
     const server = { issuer: request.endpoint, token_endpoint: request.endpoint }
     const self = { client_id: client?.id ?? "assertion" }
     const answered = yield* Effect.tryPromise({

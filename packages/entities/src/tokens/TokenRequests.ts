@@ -4,7 +4,8 @@ import { Egress } from "@tidegate/egress/Egress"
 import type { Credential, TokenOwner } from "./Credential.ts"
 import { type Held, heldFor, obtained } from "./Held.ts"
 import { failure } from "./KnownToken.ts"
-import { type Ask, askForTokens, type NotObtained, patienceMs } from "./TokenEndpoint.ts"
+import { type NotObtained, patienceMs } from "./TokenAnswers.ts"
+import { type Ask, askForTokens } from "./TokenEndpoint.ts"
 import type { TokenStore } from "./TokenStore.ts"
 
 /** Longer than a call and storing its result may take: a process that still has the claim then is dead. */

@@ -1,10 +1,10 @@
-/** How a bearer token is obtained: from which provider, as which client and for which scope. */
+/** How a token is obtained: from which provider, as which client and for which scope. */
 export interface Grant {
   /** The token endpoint. */
   readonly tokenUrl: string
   /** The scope as written; null: the default of the API's connector, or of the provider. */
   readonly scope: string | null
-  readonly how: ClientCredentials | RefreshToken | AuthorizationCode | Assertion
+  readonly how: ClientCredentials | RefreshToken | AuthorizationCode | Assertion | AssumedRole
 }
 
 /** The gateway's client at the provider. */
@@ -50,4 +50,21 @@ interface Assertion {
   readonly keyId: string | null
   /** The user for whom it acts, if it may act for others. */
   readonly subject: string | null
+}
+
+/** A key of an AWS account. */
+export interface SigningKey {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken?: string
+}
+
+/** A role of an AWS account: the key of one that may assume it asks for a key that is valid for a while. */
+export interface AssumedRole {
+  readonly kind: "assumed_role"
+  readonly key: SigningKey
+  readonly region: string
+  readonly roleArn: string
+  readonly sessionName: string
+  readonly externalId: string | null
 }

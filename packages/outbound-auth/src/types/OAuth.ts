@@ -11,7 +11,8 @@ import { authType } from "./OutboundAuthType.ts"
 
 const kept = "Encrypted at rest, masked on read; writing the mask back keeps it"
 
-const url = (description: string) =>
+/** The address of who gives out tokens. */
+export const providerUrl = (description: string) =>
   Schema.String.annotate({ message: "must be a string", description }).check(
     Schema.makeFilter((text: string) => urlFault(text, 2048) ?? true, {
       toJsonSchema: () => ({
@@ -34,7 +35,7 @@ const methods = ["client_secret_basic", "client_secret_post", "basic", "x-www-fo
 
 /** How the gateway authenticates at the provider. */
 const client = {
-  token_url: url("Where tokens are asked for"),
+  token_url: providerUrl("Where tokens are asked for"),
   client_id: Identifier,
   client_secret: SecretText,
   token_auth_method: optional(
@@ -106,10 +107,10 @@ export const authorizationCode = authType({
   settings: {
     ...client,
     authorization_url: optional(
-      url("Where somebody consents, with what the provider wants to be asked beside in its query")
+      providerUrl("Where somebody consents, with what the provider wants to be asked beside in its query")
     ),
     redirect_uri: optional(
-      url("The URL to which the browser is redirected. Default: the gateway's own `/v1/oauth/callback`")
+      providerUrl("The URL to which the browser is redirected. Default: the gateway's own `/v1/oauth/callback`")
     ),
     code: optional(SecretText),
     code_verifier: optional(SecretText),
@@ -198,7 +199,7 @@ export const serviceAccount = authType({
     client_email: Identifier,
     private_key: PrivateKey,
     private_key_id: optional(Identifier),
-    token_uri: optional(url(`Where tokens are asked for; left out: ${usualTokenUri}`)),
+    token_uri: optional(providerUrl(`Where tokens are asked for; left out: ${usualTokenUri}`)),
     scope,
     subject: optional(Identifier.annotate({ description: "The user that it acts for, where it may act for others" }))
   },

@@ -24,6 +24,10 @@ export interface SignedFacts {
 export interface Signed {
   /** A flat list. They replace headers of the same names. */
   readonly headers: ReadonlyArray<string>
+  /** The request's own URL, in the spelling that was signed; absent: as it was. */
+  readonly url?: string
+  /** Further headers, by their lower-case names, that the signature would give a meaning to: the request is sent without them. */
+  readonly drops?: (name: string) => boolean
   /** What of it would let anybody else in who reads it, so that it must not be stored. */
   readonly secret?: string
 }
@@ -42,9 +46,18 @@ export interface DeliveryAuth {
   readonly grant?: Grant
   /** A secret parameter of every delivery's URL, in plain text. */
   readonly query?: { readonly name: string; readonly value: string }
+  /** What carries an obtained token. Absent: `authorization`, as a bearer token. */
+  readonly carry?: (token: string) => Carried
   /** Signs a request as a whole. Absent: nothing is signed in this way. */
   readonly sign?: (request: SignedRequest, facts: SignedFacts) => Promise<Signed>
 }
+
+/** What carries the token of a grant. */
+export type Carried = Pick<DeliveryAuth, "headers" | "sign">
+
+/** The authentication of deliveries with the token that their grant has obtained. */
+export const carrying = ({ carry, headers }: Pick<DeliveryAuth, "carry" | "headers">, token: string): Carried =>
+  carry?.(token) ?? { headers: { ...headers, authorization: `Bearer ${token}` } }
 
 export const nothing: DeliveryAuth = { headers: {}, signs: false }
 

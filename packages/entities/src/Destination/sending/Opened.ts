@@ -1,6 +1,6 @@
 import { Effect, Scope } from "effect"
 import type { Sender, SessionSender, SessionServices } from "@tidegate/connectors/Connector"
-import type { NotObtained } from "../../tokens/TokenEndpoint.ts"
+import type { NotObtained } from "../../tokens/TokenAnswers.ts"
 import type { Token } from "../../tokens/KnownToken.ts"
 import { makeTokens } from "../../tokens/Tokens.ts"
 import type { DestinationState } from "../DestinationState.ts"

@@ -13,12 +13,12 @@ import { isOfDomains, SenderDomains } from "@tidegate/connectors/SenderDomains"
 import { Egress } from "@tidegate/egress/Egress"
 import { laterTurn } from "@tidegate/runtime/EventLoopBudget"
 import { Echoes } from "@tidegate/redaction/Echoes"
-import { compileOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
+import { carrying, compileOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { waitOf } from "../../holds/TargetHold.ts"
 import { credentialOf } from "../../tokens/Credential.ts"
 import { makeSharedTokens } from "../../tokens/SharedTokens.ts"
-import type { NotObtained } from "../../tokens/TokenEndpoint.ts"
+import type { NotObtained } from "../../tokens/TokenAnswers.ts"
 import type { Call, Carry } from "./Call.ts"
 import { makeCallHeaders } from "./CallHeaders.ts"
 import { exchange, withoutEchoes } from "./Exchange.ts"
@@ -90,9 +90,12 @@ export const makeSendCall = Effect.gen(function* () {
       return yield* Effect.fail({ code: request.code, message: request.message, final: true })
     }
     const { complete } = sender
-    const prepared = complete === undefined ? request : yield* Effect.promise(() => complete(request, facts))
+    const { secret, ...prepared } =
+      complete === undefined ? request : yield* Effect.promise(() => complete(request, facts))
     const headers = withCallHeaders(prepared.headers, effect, run, key)
-    const bounds = { captureBytes: maxAnswered, echoes, timeoutMs: effect.step.timeoutMs }
+    // A target may repeat what was signed for this call alone.
+    const hidden = secret === undefined ? echoes : Echoes.with(echoes, secret)
+    const bounds = { captureBytes: maxAnswered, echoes: hidden, timeoutMs: effect.step.timeoutMs }
     const answer = yield* exchange(egress, { ...prepared, headers }, bounds)
     const verdict = sender.judge(answer)
     yield* heard(answer, verdict)
@@ -101,10 +104,10 @@ export const makeSendCall = Effect.gen(function* () {
 
   /** Opens a sender with this token and sends; null: it needs no token. */
   const sendWith = Effect.fnUntraced(function* (token: string | null, sent: SendCall, call: Call) {
-    const { headers } = compileOutboundAuth(sent.auth)
+    const compiled = compileOutboundAuth(sent.auth)
     const echoes = Echoes.of([...sent.secrets, ...(token === null ? [] : [token])])
     const auth = {
-      headers: token === null ? headers : { ...headers, authorization: `Bearer ${token}` },
+      headers: (token === null ? compiled : carrying(compiled, token)).headers,
       signing: null,
       settings: sent.auth.auth
     }

@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { AwsV4Signer } from "aws4fetch"
-import type { OutboundRequest } from "@tidegate/connectors/Connector"
-import { signer, type SigningKey, type SigningScope } from "../src/SignedRequest.ts"
+import { signer, type SigningKey, type SigningScope } from "@tidegate/outbound-auth/AwsSignature"
+import type { SignedRequest } from "../src/types/OutboundAuthType.ts"
 import suite from "./vectors/SignatureV4.json" with { type: "json" }
 
 /** Signatures beside those of AWS's test suite and of another library. */
@@ -13,12 +13,12 @@ const key: SigningKey = {
 const at = Date.UTC(2015, 7, 30, 12, 36) / 1_000
 const scope: SigningScope = { region: "us-east-1", service: "service" }
 
-const requestOf = (part: Partial<OutboundRequest>): OutboundRequest => {
+const requestOf = (part: Partial<SignedRequest>): SignedRequest => {
   const url = part.url ?? "https://example.amazonaws.com/"
-  return { method: "POST", url, shownUrl: url, headers: [], body: Buffer.alloc(0), ...part }
+  return { method: "POST", url, headers: [], body: Buffer.alloc(0), ...part }
 }
 
-const signed = async (part: Partial<OutboundRequest>, scoped: SigningScope = scope, by = key) => {
+const signed = async (part: Partial<SignedRequest>, scoped: SigningScope = scope, by = key) => {
   const request = await signer(by, scoped)(requestOf(part), { timestampSeconds: at })
   const named = (wanted: string) =>
     request.headers.flatMap((name, i) =>
@@ -40,7 +40,7 @@ it.each(suite.cases.map((one) => [one.name, one] as const))(
 )
 
 /** The signature of another library. */
-const otherSignature = async (request: OutboundRequest, token: string | undefined) => {
+const otherSignature = async (request: SignedRequest, token: string | undefined) => {
   const { headers } = await new AwsV4Signer({
     method: request.method,
     url: request.url,

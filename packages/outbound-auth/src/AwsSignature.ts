@@ -1,18 +1,18 @@
 import { SignatureV4 } from "@smithy/signature-v4"
 import { createHash, createHmac } from "node:crypto"
 import { inLaterTurn } from "@tidegate/runtime/EventLoopBudget"
-import type { AttemptFacts, OpenAuth, OutboundRequest } from "./Connector.ts"
+import type { Schema } from "effect"
+import type { SigningKey } from "./types/Grant.ts"
+import type { SignedFacts, SignedRequest } from "./types/OutboundAuthType.ts"
 
 /** Signs requests to Amazon's services and to compatible ones (Signature Version 4). */
 
-export interface SigningKey {
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-  readonly sessionToken?: string
-}
+export type { SigningKey }
 
 const md5Header = "content-md5"
-const sha256Header = "x-amz-content-sha256"
+export const sha256Header = "x-amz-content-sha256"
+
+const ownHeaders = ["host", "authorization", "x-amz-date", "x-amz-security-token", sha256Header]
 
 /** What a signature is valid for, and what it covers beside method, URL, host, time and body. */
 export interface SigningScope {
@@ -25,7 +25,7 @@ export interface SigningScope {
 }
 
 /** The key in a destination's `auth`; null: its requests are not signed. */
-export const signingKeyOf = ({ settings }: Pick<OpenAuth, "settings">): SigningKey | null => {
+export const signingKeyOf = (settings: Schema.JsonObject): SigningKey | null => {
   const { access_key_id, disabled, secret_access_key, session_token } = settings
   return disabled === true || typeof access_key_id !== "string" || typeof secret_access_key !== "string"
     ? null
@@ -102,8 +102,20 @@ const byName = (headers: ReadonlyArray<string>, dropped: ReadonlySet<string>): M
   return found
 }
 
-/** Signs requests with this key. A signature covers the body. Headers of a request that a signature consists of are replaced. */
-export const signer = (key: SigningKey, { covers = () => true, digests = [], region, service }: SigningScope) => {
+/** What a signature adds to a request. The headers, a flat list, replace those of the same names. */
+interface Signature {
+  /** The request's own, in the spelling that was signed. */
+  readonly url: string
+  readonly headers: ReadonlyArray<string>
+}
+
+type Facts = Pick<SignedFacts, "timestampSeconds">
+
+/** Makes signatures with this key. A signature covers the body. */
+export const awsSignatures = (
+  key: SigningKey,
+  { covers = () => true, digests = [], region, service }: SigningScope
+) => {
   const signature = new SignatureV4({
     service,
     region,
@@ -112,13 +124,10 @@ export const signer = (key: SigningKey, { covers = () => true, digests = [], reg
     // The path in the URL is encoded already. Object stores require exactly one encoding, and all other services a second one.
     uriEscapePath: service !== "s3"
   })
-  const own = new Set<string>(["host", "authorization", "x-amz-date", "x-amz-security-token", sha256Header, ...digests])
+  const own = new Set<string>([...ownHeaders, ...digests])
   // The signer reads the body's digest from this header, also if it is not sent.
   const unsignableHeaders = new Set(digests.includes(sha256Header) ? [] : [sha256Header])
-  return async (
-    request: OutboundRequest,
-    { timestampSeconds }: Pick<AttemptFacts, "timestampSeconds">
-  ): Promise<OutboundRequest> => {
+  const sign = async (request: SignedRequest, { timestampSeconds }: Facts): Promise<Signature> => {
     // Some receivers read a plus in a query as a space, and others as a plus.
     const url = new URL(request.url)
     url.search = url.search.replaceAll("+", "%20")
@@ -131,8 +140,18 @@ export const signer = (key: SigningKey, { covers = () => true, digests = [], reg
       { method: request.method, protocol, hostname, path: pathname, query: queryOf(search), headers },
       { signingDate: new Date(timestampSeconds * 1_000), unsignableHeaders }
     )
-    const kept = request.headers.filter((_, i) => !own.has(request.headers[i - (i % 2)]!.toLowerCase()))
     const added = Object.entries(signed.headers).filter(([name]) => own.has(name) && !unsignableHeaders.has(name))
-    return { ...request, url: url.href, headers: [...kept, ...added.flat()] }
+    return { url: url.href, headers: added.flat() }
+  }
+  return { own, sign }
+}
+
+/** Signs requests with this key. Headers of a request that a signature consists of are replaced. */
+export const signer = (key: SigningKey, scope: SigningScope) => {
+  const { own, sign } = awsSignatures(key, scope)
+  return async <Request extends SignedRequest>(request: Request, facts: Facts): Promise<Request> => {
+    const { headers, url } = await sign(request, facts)
+    const kept = request.headers.filter((_, i) => !own.has(request.headers[i - (i % 2)]!.toLowerCase()))
+    return { ...request, url, headers: [...kept, ...headers] }
   }
 }

@@ -1,0 +1,178 @@
+import { Schema } from "effect"
+import { createHmac } from "node:crypto"
+import type { Message } from "@tidegate/model/Message"
+import { apiSender, failed, flat, judgeCall, proved, rejected, withinLimit } from "./Api.ts"
+import { eventFields } from "./BrokerSession.ts"
+import { type Answer, type AttemptFacts, connector, type OpenAuth, payloadPerStep, type Verdict } from "./Connector.ts"
+import { codingOf } from "./Envelope.ts"
+import { Endpoint } from "./Origin.ts"
+import { type DeliveryTemplate, type Fill, template, TemplateText, Unrenderable } from "./Rendering.ts"
+import { concurrency, needed, pacing, setting, text } from "./Settings.ts"
+
+/** Bytes of a message that namespaces of the premium tier take by HTTP. Others take a quarter. */
+const largest = 1024 * 1024
+/** Characters of a session's id and of a subject. */
+const longest = { session_id: 128, subject: 1_024 } as const
+
+const notEntity =
+  "must be the name of a queue or topic: at most 260 letters, digits and . - _, with single slashes between its parts"
+const entity = /^(?=.{1,260}$)[A-Za-z\d][\w.-]*(?:\/[A-Za-z\d][\w.-]*)*$/
+
+/** How long a token is valid (seconds). It is made for one call: this is for clocks that differ. */
+const lifeSeconds = 900
+
+/** The token of a shared access policy for what is at an address, and its secret part. */
+const tokenOf = (key: { readonly name: string; readonly value: string }, address: string, timestampSeconds: number) => {
+  const scope = encodeURIComponent(address)
+  const expiry = timestampSeconds + lifeSeconds
+  // The key is used as the text that it is, although it looks like base64.
+  const signature = createHmac("sha256", key.value).update(`${scope}\n${expiry}`).digest("base64")
+  return `SharedAccessSignature sr=${scope}&sig=${encodeURIComponent(signature)}&se=${expiry}&skn=${encodeURIComponent(key.name)}`
+}
+
+/** Null: the destination has none, but a token of its own in the headers, or nothing. */
+const keyOf = ({ settings }: OpenAuth) =>
+  typeof settings["key_name"] === "string" && typeof settings["key"] === "string"
+    ? { name: settings["key_name"], value: settings["key"] }
+    : null
+
+/** JSON as the value of a header. */
+const inHeader = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(
+    /[^\x20-\x7e]/g,
+    (unit) => String.raw`\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`
+  )
+
+/** The text of a template for this event; null: it makes none. */
+const textOf = (fill: Fill, name: keyof typeof longest, compiled: DeliveryTemplate | null): string | null => {
+  const made = compiled === null ? "" : fill(compiled).trim().toWellFormed()
+  if (made.length > longest[name]) {
+    throw new Unrenderable(`config.${name} makes more than ${longest[name]} characters of this event`)
+  }
+  return made === "" ? null : made
+}
+
+/** Headers that become properties of the message, which a receiver reads beside its body. */
+const propertiesOf = (message: Message, facts: AttemptFacts): ReadonlyArray<string> =>
+  Object.entries({ ...eventFields(facts), content_encoding: codingOf(message) ?? "" }).flatMap(([name, value]) =>
+    value === "" ? [] : [name, inHeader(value)]
+  )
+
+const contentTypeOf = ({ headers }: Message): string => {
+  const written = headers["content-type"]
+  return typeof written === "string" && /^[\x20-\x7e]{1,256}$/.test(written) ? written : "application/octet-stream"
+}
+
+/** Answers to a message that is too large come with the status of a full queue. */
+const saidOfSize = /too large|MessageSizeExceeded|maximum message size/i
+
+/** Bytes of an answer's body that are searched: the detail is at its beginning. */
+const searched = 4_096
+
+const judge = (answer: Answer): Verdict => {
+  const { status } = answer
+  const document = answer.body.toString("latin1", 0, searched)
+  // "40103: Invalid authorization token signature", or "SubCode=40400. The messaging entity …"
+  const said = /<Detail>(?:[^<]{0,200}SubCode=)?(\w{1,64})/.exec(document)?.[1]
+  switch (status) {
+    case 401:
+      return rejected("HTTP 401", said)
+    case 403:
+      // A full queue is emptied meanwhile.
+      return failed(status, said, saidOfSize.test(document))
+    case 404:
+    case 410:
+      // It may be made while retries last.
+      return failed(status, said, false)
+    default: {
+      const verdict = judgeCall(answer, said)
+      return proved(answer, verdict, status === 201)
+    }
+  }
+}
+
+/** Sends messages to a queue or topic of Azure Service Bus (Send Message). */
+export const azureServiceBus = connector({
+  type: "AZURE_SERVICE_BUS",
+  description: "Sends a message to a queue or topic of Azure Service Bus.",
+  settings: {
+    endpoint: needed(
+      Endpoint.annotate({
+        description: "Where the namespace is",
+        examples: ["https://my-shop.servicebus.windows.net"]
+      }),
+      "the URL of the namespace"
+    ),
+    entity: needed(
+      text.annotate({ examples: ["orders"] }).check(Schema.isPattern(entity, { message: notEntity })),
+      "the name of the queue or topic"
+    ),
+    session_id: setting(
+      TemplateText(1_024).annotate({
+        description:
+          "Messages of a session keep their order. Null, or empty of an event: the ordering key of the connection, if it has one"
+      }),
+      null
+    ),
+    subject: setting(
+      TemplateText(1_024).annotate({
+        description: "The subject (label) of the message, by which subscriptions of a topic can select"
+      }),
+      null
+    ),
+    ...pacing,
+    ...concurrency
+  },
+  auths: ["AZURE_SAS_KEY", "OAUTH2_CLIENT_CREDENTIALS"],
+  scope: "https://servicebus.azure.net/.default",
+  leadsTo: ({ endpoint }) => new URL(endpoint).origin,
+  credentials: "mask",
+  perStep: { ...payloadPerStep("The body of the message"), address: ["endpoint"] },
+  example: {
+    name: "orders-queue",
+    type: "AZURE_SERVICE_BUS",
+    config: {
+      endpoint: "https://my-shop.servicebus.windows.net",
+      entity: "orders",
+      session_id: "{{payload.customer.id}}",
+      auth_type: "AZURE_SAS_KEY",
+      auth: { key_name: "gateway-send", key: "secret-of-the-policy" }
+    }
+  },
+  open: ({ endpoint, entity, session_id, subject }, auth) => {
+    const address = `${new URL(endpoint).origin}/${entity}`
+    const url = `${address}/messages`
+    const session = session_id === null ? null : template(session_id)
+    const label = subject === null ? null : template(subject)
+    const key = keyOf(auth)
+    const sender = apiSender({
+      shownUrl: url,
+      judge,
+      call: (fill, facts, message) => {
+        withinLimit(message.body.byteLength, largest)
+        const sessionId = textOf(fill, "session_id", session) ?? facts.orderingKey
+        const labelText = textOf(fill, "subject", label)
+        const properties = {
+          MessageId: facts.webhookId,
+          ...(sessionId === null ? {} : { SessionId: sessionId }),
+          ...(labelText === null ? {} : { Label: labelText })
+        }
+        return {
+          url,
+          headers: ["BrokerProperties", inHeader(properties), ...propertiesOf(message, facts), ...flat(auth.headers)],
+          contentType: contentTypeOf(message),
+          body: message.body
+        }
+      }
+    })
+    return key === null
+      ? sender
+      : {
+          ...sender,
+          complete: (request, { timestampSeconds }) => {
+            const secret = tokenOf(key, address, timestampSeconds)
+            return Promise.resolve({ ...request, headers: [...request.headers, "authorization", secret], secret })
+          }
+        }
+  }
+})

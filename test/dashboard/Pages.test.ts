@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import type { Page } from "playwright-core"
 import { describe, expect } from "vitest"
 import { differences } from "../support/DashboardActions.ts"
@@ -8,6 +9,7 @@ import {
   hostile,
   it as pageIt,
   open,
+  turnTo,
   usable,
   violations
 } from "../support/DashboardPage.ts"
@@ -101,10 +103,34 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     }
   })
 
-  it("Nothing of a body, a name or an answer runs, and numbers keep their digits", async ({ page, traffic }) => {
+  it("Nothing of a body, a name or an answer runs, also in a shell, and numbers keep their digits", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
     await page.goto(`./requests/${traffic.last}`)
     await page.getByText("12345678901234567890").waitFor()
     await page.getByText("onerror").first().waitFor()
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+    const copied = async (path: string): Promise<string> => {
+      await turnTo(page, path)
+      await page.getByRole("button", { name: "Copy as curl" }).click()
+      await page.getByRole("button", { name: "Copied" }).waitFor()
+      return page.evaluate<string>("navigator.clipboard.readText()")
+    }
+    const request = `{"serial":12345678901234567890,"total":29,"note":${JSON.stringify(hostile)}}`
+    // The shell takes the command to pieces as it was sent.
+    const script = `curl() { printf '%s\\0' "$@"; }\n${await copied(`requests/${traffic.last}`)}`
+    const words = execFileSync("sh", ["-c", script], { encoding: "utf8" }).split("\0")
+    expect(words).toEqual(expect.arrayContaining([traffic.source.url, "content-type: application/json", request]))
+    // What ends a paste in a terminal is in no command.
+    const { url } = await gateway.source()
+    const ending = await fetch(`${url}/it's?a=$(id)`, { method: "POST", body: "\u001b[201~\nid\n" })
+    const { request_id } = (await ending.json()) as { readonly request_id: string }
+    const command = await copied(`requests/${request_id}`)
+    expect(command).toContain(`'${url}/it'\\''s?a=$(id)'`)
+    expect(command).toContain(`--data-binary '@${request_id}.bin'`)
+    expect(command).not.toContain("\u001b")
     await open(page, "Events")
     await page.getByRole("combobox", { name: "Status", exact: true }).selectOption("SUCCESSFUL")
     await firstRow(page).click()

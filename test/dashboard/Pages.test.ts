@@ -108,7 +108,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     page,
     traffic
   }) => {
-    await page.goto(`./requests/${traffic.last}`)
+    await turnTo(page, `requests/${traffic.last}`)
     await page.getByText("12345678901234567890").waitFor()
     await page.getByText("onerror").first().waitFor()
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
@@ -176,14 +176,14 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await row.getByRole("button", { name: "Acknowledge" }).click()
     // The two buttons beside it make this text together.
     await row.getByText("Acknowledged", { exact: true }).waitFor()
-    await page.goto(`destinations/${traffic.bad.id}`)
+    await turnTo(page, `destinations/${traffic.bad.id}`)
     await issues.getByText("Acknowledged", { exact: true }).waitFor()
     await issues.getByRole("button", { name: "Dismiss" }).click()
     await issues.waitFor({ state: "detached" })
   })
 
   it("All events that match a filter are retried after their number was shown", async ({ page, traffic }) => {
-    await page.goto(`./events?status=FAILED&destination_id=${traffic.bad.id}`)
+    await turnTo(page, `events?status=FAILED&destination_id=${traffic.bad.id}`)
     await page.getByRole("button", { name: "Retry all of them…" }).click()
     await heading(page, "Bulk operation").waitFor()
     await page.getByRole("button", { name: /^Retry \d+ events$/ }).click()
@@ -194,7 +194,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     gateway,
     page
   }) => {
-    await page.goto("./destinations/new")
+    await turnTo(page, "destinations/new")
     const name = gateway.name("made here")
     await page.getByLabel("Name", { exact: true }).fill(name)
     await page.getByLabel(/^url/).fill("no url")
@@ -205,11 +205,11 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.getByLabel(/^rate_limit$/).fill("5")
     await page.getByRole("button", { name: "Create the destination" }).click()
     await heading(page, name).waitFor()
-    await page.goto("./sources/new")
+    await turnTo(page, "sources/new")
     await page.getByLabel("Name", { exact: true }).fill(`${name} source`)
     await page.getByRole("button", { name: "Create the source" }).click()
     await heading(page, `${name} source`).waitFor()
-    await page.goto("./connections/new")
+    await turnTo(page, "connections/new")
     await page.getByLabel("Name", { exact: true }).fill(`${name} connection`)
     await page.getByLabel("Source", { exact: true }).selectOption({ label: `${name} source` })
     await page.getByLabel("Destination", { exact: true }).selectOption({ label: name })
@@ -230,7 +230,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     gateway,
     page
   }) => {
-    await page.goto("./sources/new")
+    await turnTo(page, "sources/new")
     const name = gateway.name("nightly")
     await page.getByLabel("Name", { exact: true }).fill(name)
     await page.getByLabel("Type", { exact: true }).selectOption("CRON")
@@ -257,7 +257,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     gateway,
     page
   }) => {
-    await page.goto("./sources/new")
+    await turnTo(page, "sources/new")
     const name = gateway.name("queue")
     await page.getByLabel("Name", { exact: true }).fill(name)
     await page.getByLabel("Type", { exact: true }).selectOption("RABBITMQ")
@@ -286,7 +286,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.locator("header .badge", { hasText: "Paused" }).waitFor()
     await page.getByRole("button", { name: "Resume" }).click()
     await page.locator("header .badge", { hasText: "Enabled" }).waitFor()
-    await page.goto(`./sources/${traffic.source.id}`)
+    await turnTo(page, `sources/${traffic.source.id}`)
     await page.getByRole("button", { name: "Disable" }).click()
     await page.getByRole("button", { name: "Refuse all its requests?" }).click()
     await page.locator("header .badge", { hasText: "Disabled" }).waitFor()
@@ -296,7 +296,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
 
   it("Settings are changed as JSON, a refusal keeps the text, and a deletion asks first", async ({ gateway, page }) => {
     const { id } = await gateway.destination({ url: "https://api.example.com/hooks", rate_limit: 5 })
-    await page.goto(`./destinations/${id}`)
+    await turnTo(page, `destinations/${id}`)
     await page.getByRole("button", { name: "Change" }).click()
     const field = page.getByLabel("Settings as JSON")
     const shown = await field.inputValue()
@@ -327,7 +327,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
       steps: [{ id: "large", kind: "filter", config: { conditions: { body: { total: { $gt: 10 } } } } }],
       edges: [{ source_type: "trigger", target_step_id: "large" }]
     })
-    await page.goto(`./workflows/${id}`)
+    await turnTo(page, `workflows/${id}`)
     await page.getByRole("link", { name: "Edit" }).click()
     // The page before has the same graph.
     await heading(page, `Edit ${name}`).waitFor()
@@ -367,7 +367,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     page,
     traffic
   }) => {
-    await page.goto("./workflows/new")
+    await turnTo(page, "workflows/new")
     const name = gateway.name("from a template")
     await page.getByLabel("Name", { exact: true }).fill(name)
     await page.getByLabel("Source", { exact: true }).selectOption(traffic.source.id)
@@ -395,7 +395,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
       const { steps } = await gateway.api("GET", `/workflows/${id}/runs/${run.id}`)
       return steps[0]?.wait?.kind === "signal" ? true : null
     })
-    await page.goto(`./workflows/${id}/runs/${run.id}`)
+    await turnTo(page, `workflows/${id}/runs/${run.id}`)
     await page.getByRole("button", { name: "Approve" }).click()
     await gateway.eventually("the run has ended", async () => {
       const { status } = await gateway.api("GET", `/workflows/${id}/runs/${run.id}`)
@@ -411,7 +411,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     traffic
   }) => {
     const { id } = await gateway.connection(traffic.source, traffic.good, [{ type: "delay", delay: 1000 }])
-    await page.goto(`./connections/${id}`)
+    await turnTo(page, `connections/${id}`)
     await page.getByLabel("Wait", { exact: true }).fill("2")
     await addRule(page, "Filter")
     expect(await page.getByRole("button", { name: "Save the rules" }).isDisabled()).toBe(true)
@@ -449,7 +449,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     traffic
   }) => {
     const name = gateway.name("tenant")
-    await page.goto("./transformations/new")
+    await turnTo(page, "transformations/new")
     await page.getByLabel("Name", { exact: true }).fill(name)
     const code = page.getByRole("textbox", { name: "Code" })
     await code.fill('addHandler("transform", (request) => {\nrequest.body.total = = 1\nreturn request })')
@@ -506,7 +506,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     page,
     traffic
   }) => {
-    await page.goto(`./requests?from=now-1h&source_id=${traffic.source.id}`)
+    await turnTo(page, `requests?from=now-1h&source_id=${traffic.source.id}`)
     const chart = page.getByRole("img", { name: /^Requests: [1-9]\d* in all/ })
     await chart.waitFor()
     const { height, width, x, y } = (await chart.boundingBox())!
@@ -556,7 +556,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
       const { attempts } = await gateway.api("GET", `/requests/${request_id}/trace`)
       return attempts.length === 1 ? true : null
     })
-    await page.goto(`./requests/${request_id}`)
+    await turnTo(page, `requests/${request_id}`)
     const chart = page.getByRole("group", { name: "Trace over time" })
     await chart.getByRole("img", { name: /^Transformation, / }).waitFor()
     await chart.getByRole("img", { name: /^Attempt 1: Successful 200, after / }).waitFor()
@@ -646,7 +646,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     page,
     traffic
   }) => {
-    await page.goto(`./requests?live=1&source_id=${traffic.source.id}`)
+    await turnTo(page, `requests?live=1&source_id=${traffic.source.id}`)
     await firstRow(page).waitFor()
     await page.locator("h1").click()
     await page.keyboard.press("j")
@@ -669,7 +669,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     page,
     traffic
   }) => {
-    await page.goto(`./requests?source_id=${traffic.source.id}&text=in-none-of-them`)
+    await turnTo(page, `requests?source_id=${traffic.source.id}&text=in-none-of-them`)
     await page.getByText("None of these requests has this text.").waitFor()
     await page.getByText(/^Searched: all [1-9]\d* of this time, back to \d{4}-.* GMT.\d{4}\.$/).waitFor()
   })

@@ -45,6 +45,35 @@ describe.skipIf(!hasBrowser)("Actions of the dashboard", () => {
     made,
     owned: page
   }) => {
+    await turnTo(page, "?from=now-1h")
+    const worst = page.getByRole("table", { name: "Destinations by failed events" }).getByRole("row").nth(1)
+    await worst.getByText("100 %").waitFor()
+    expect(await worst.getByRole("link", { name: "Show the failed ones" }).getAttribute("href")).toContain(
+      `destination_id=${made.dead}&status=FAILED`
+    )
+    const rejected = page.getByRole("table", { name: "Sources by rejected requests" }).getByRole("row").nth(1)
+    expect(await rejected.getByRole("link", { name: "Show the rejected ones" }).getAttribute("href")).toContain(
+      `source_id=${made.off}&status=rejected`
+    )
+    const failed = page.getByText(/ failed in 24 hours/)
+    expect(await failed.getByRole("link", { name: "Show the failed runs" }).getAttribute("href")).toContain(
+      "runs?status=failed"
+    )
+    const figure = (label: string | RegExp) => page.locator(".figure").filter({ hasText: label }).locator("strong")
+    await figure("p50 / p99 to the target, newest 1")
+      .getByText(/^\S+ m?s \/ \S+ m?s$/)
+      .waitFor()
+    expect([await figure("Error rate").innerText(), await figure("The oldest that waits").innerText()]).toEqual([
+      "50 %",
+      "–"
+    ])
+    // A bar that is chosen in one chart is the time range of the whole page.
+    await page.getByRole("img", { name: /^Events: 2 in all/ }).click()
+    await page.waitForURL(/from=20\d\d-.*to=20\d\d-/)
+    await page.getByRole("img", { name: /^Requests: 0 in all/ }).waitFor()
+    await turnTo(page, `requests?source_id=${made.off}&status=rejected`)
+    await page.locator(".list .row").first().click()
+    await page.getByText("It was rejected: its source was disabled.").waitFor()
     await turnTo(page, "")
     const alert = page.getByRole("listitem").filter({ hasText: "does not work" })
     await alert.getByRole("button", { name: "Acknowledge" }).click()
@@ -203,6 +232,31 @@ describe.skipIf(!hasBrowser)("Actions of the dashboard", () => {
     await page.getByText(`${name} is deleted`, { exact: true }).waitFor()
     await row.waitFor({ state: "detached" })
     expect((await gateway.call("GET", `/workflows/${made.changed}`)).status).toBe(404)
+  })
+
+  it("Events that wait are cancelled, one by itself and all that match a filter, and are offered no retry", async ({
+    gateway,
+    made,
+    owned: page
+  }) => {
+    const source = await gateway.source()
+    const { id: connection } = await gateway.connection(source, { id: made.destination })
+    await gateway.api("PUT", `/connections/${connection}/pause`)
+    for (let sent = 0; sent < 3; sent++) expect((await fetch(source.url, { method: "POST" })).status).toBe(200)
+    await turnTo(page, `events?status=WAITING&source_id=${source.id}`)
+    await page.locator(".list .row").nth(2).waitFor()
+    await page.locator(".list .row").first().click()
+    await badge(page, "On hold")
+    expect(await page.getByRole("button", { name: "Retry", exact: true }).count()).toBe(0)
+    await press(page, "Cancel", "Deliver it never?")
+    await badge(page, "Cancelled")
+    await page.getByRole("button", { name: "Retry", exact: true }).waitFor()
+    await turnTo(page, `events?status=WAITING&source_id=${source.id}`)
+    await press(page, "Cancel all of them…")
+    await page.getByRole("button", { name: "Cancel 2 events", exact: true }).click()
+    await badge(page, "Completed")
+    const { models } = await gateway.api("GET", `/events?source_id=${source.id}`)
+    expect(models.map(({ status }) => status)).toEqual(["CANCELLED", "CANCELLED", "CANCELLED"])
   })
 
   it("Sources, destinations, connections and transformations are changed, switched and deleted", async ({

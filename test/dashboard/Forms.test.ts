@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core"
 import { describe, expect } from "vitest"
 import { differences } from "../support/DashboardActions.ts"
-import { hasBrowser, heading, hostile, it as pageIt, open, settled, usable } from "../support/DashboardPage.ts"
+import { hasBrowser, heading, hostile, it as pageIt, open, settled, turnTo, usable } from "../support/DashboardPage.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { patience } from "../support/Waiting.ts"
 
@@ -59,7 +59,7 @@ describe.skipIf(!hasBrowser)("Forms of the dashboard", () => {
     gateway,
     page
   }) => {
-    await page.goto(`./workflows/${flow.full.id}`)
+    await turnTo(page, `workflows/${flow.full.id}`)
     await page.getByRole("link", { name: "Triggers", exact: true }).click()
     await setting(page, "By a schedule").getByLabel("Time zone").nth(1).waitFor()
     expect(await setting(page, "Carry out only the last one").getByLabel("Wait", { exact: true }).inputValue()).toBe(
@@ -80,7 +80,7 @@ describe.skipIf(!hasBrowser)("Forms of the dashboard", () => {
     page
   }) => {
     const workflow = await flow.make({ on_failure: { workflow_id: null } })
-    await page.goto(`./workflows/${workflow.id}/triggers`)
+    await turnTo(page, `workflows/${workflow.id}/triggers`)
     expect(await page.getByLabel("Workflow", { exact: true }).inputValue()).toBe("")
     const important = "Let important ones begin first"
     expect(await use(page, important).isDisabled()).toBe(true)
@@ -102,7 +102,7 @@ describe.skipIf(!hasBrowser)("Forms of the dashboard", () => {
     page
   }) => {
     const workflow = await flow.make(null)
-    await page.goto(`./workflows/${workflow.id}/triggers`)
+    await turnTo(page, `workflows/${workflow.id}/triggers`)
     const save = page.getByRole("button", { name: "Save the triggers" })
     await use(page, "Carry out many requests in one run").focus()
     await page.keyboard.press("Space")
@@ -270,12 +270,15 @@ describe.skipIf(!hasBrowser)("Forms of the dashboard", () => {
     expect([(await doomed.call("GET", "/team")).status, (await fetch(url, { method: "POST" })).status]).toEqual([
       401, 404
     ])
-    await gateway.eventually("the deletion is done", async () => {
-      // The time in which what was under way comes to its end.
-      await gateway.sql("update team_deletions set pass_at = now() where id = $1 and stage = 'checking'", [doomed.team])
-      const { stage } = (await gateway.call("GET", `/team-deletions/${doomed.team}`, undefined, session)).body
-      return stage === "done" ? true : null
-    })
+    const progress = async () => {
+      // The time in which what was under way comes to its end. It ends once: the gateway would never reach a time that is always now.
+      await gateway.sql(
+        "update team_deletions set pass_at = now() where id = $1 and stage = 'checking' and pass_at > now()",
+        [doomed.team]
+      )
+      return (await gateway.call("GET", `/team-deletions/${doomed.team}`, undefined, session)).body
+    }
+    await gateway.eventually("the deletion is done", progress, ({ stage }) => stage === "done")
     await page.locator("header .badge", { hasText: "Done" }).waitFor()
     const rows = page.getByRole("table", { name: "Deleted rows by table" }).getByRole("row")
     await rows.filter({ hasText: /^requests\s*1$/ }).waitFor()
@@ -293,12 +296,12 @@ describe.skipIf(!hasBrowser)("Forms of the dashboard", () => {
       ["team/secrets", "Only an owner of the team, or its own key, can see and replace them."],
       ["team/delete", "Only an owner who is signed in can delete the team. A key cannot."]
     ] as const) {
-      await page.goto(`./${path}`)
+      await turnTo(page, path)
       await page.getByText(reason).first().waitFor()
       await settled(page)
       expect([path, await page.locator("main").getByRole("button").count()]).toEqual([path, 0])
     }
-    await page.goto(`./workflows/${flow.full.id}/triggers`)
+    await turnTo(page, `workflows/${flow.full.id}/triggers`)
     await page.getByText("*/5 * * * *").waitFor()
     await page.getByText("1 day").waitFor()
   })

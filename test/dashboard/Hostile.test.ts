@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core"
 import { describe, expect } from "vitest"
-import { firstRow, hasBrowser, heading, it as pageIt, open, settled } from "../support/DashboardPage.ts"
+import { firstRow, freshIt as pageIt, hasBrowser, heading, open, settled } from "../support/DashboardPage.ts"
 import { eventually } from "../support/Waiting.ts"
 
 /*

@@ -9,6 +9,7 @@ import {
   it as pageIt,
   open,
   settled,
+  turnTo,
   usable
 } from "../support/DashboardPage.ts"
 
@@ -115,7 +116,7 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     page,
     shop
   }) => {
-    await page.goto(`./requests/${shop.request}`)
+    await turnTo(page, `requests/${shop.request}`)
     await page.getByRole("button", { name: "Keep as fixture…" }).click()
     const name = gateway.name("fixture")
     await page.getByLabel("Name", { exact: true }).fill(name)
@@ -147,7 +148,7 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     shop,
     stranger
   }) => {
-    await page.goto(`./requests/${shop.request}`)
+    await turnTo(page, `requests/${shop.request}`)
     await page.getByRole("button", { name: "Share…" }).click()
     const title = gateway.name("share")
     await page.getByLabel("Title", { exact: true }).fill(title)
@@ -247,7 +248,7 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
   })
 
   it("A consent begins at the provider's own page, with the client that was named", async ({ page }) => {
-    await page.goto("./accounts/new")
+    await turnTo(page, "accounts/new")
     await page.getByLabel("Provider", { exact: true }).selectOption("git_host")
     await page.getByLabel("How", { exact: true }).selectOption("oauth2")
     await page.getByLabel("Client id", { exact: true }).fill("my-client")
@@ -400,7 +401,7 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
       const statuses = await Promise.all((await Promise.all(runs)).map(statusOf))
       return statuses.every((status) => status === "running") ? true : null
     })
-    await page.goto("./runs?status=running")
+    await turnTo(page, "runs?status=running")
     await page.getByRole("button", { name: "Cancel all of them…" }).click()
     await page.getByRole("button", { name: "Cancel 2 runs" }).click()
     await page.locator("header .badge", { hasText: "Completed" }).waitFor()

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import type { Page } from "playwright-core"
 import { describe, expect } from "vitest"
 import { differences } from "../support/DashboardActions.ts"
@@ -9,6 +10,7 @@ import {
   it as pageIt,
   open,
   settled,
+  turnTo,
   usable,
   violations
 } from "../support/DashboardPage.ts"
@@ -104,10 +106,34 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     }
   })
 
-  it("Nothing of a body, a name or an answer runs, and numbers keep their digits", async ({ page, traffic }) => {
-    await page.goto(`./requests/${traffic.last}`)
+  it("Nothing of a body, a name or an answer runs, also in a shell, and numbers keep their digits", async ({
+    gateway,
+    page,
+    traffic
+  }) => {
+    await turnTo(page, `requests/${traffic.last}`)
     await page.getByText("12345678901234567890").waitFor()
     await page.getByText("onerror").first().waitFor()
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+    const copied = async (path: string): Promise<string> => {
+      await turnTo(page, path)
+      await page.getByRole("button", { name: "Copy as curl" }).click()
+      await page.getByRole("button", { name: "Copied" }).waitFor()
+      return page.evaluate<string>("navigator.clipboard.readText()")
+    }
+    const request = `{"serial":12345678901234567890,"total":29,"note":${JSON.stringify(hostile)}}`
+    // The shell takes the command to pieces as it was sent.
+    const script = `curl() { printf '%s\\0' "$@"; }\n${await copied(`requests/${traffic.last}`)}`
+    const words = execFileSync("sh", ["-c", script], { encoding: "utf8" }).split("\0")
+    expect(words).toEqual(expect.arrayContaining([traffic.source.url, "content-type: application/json", request]))
+    // What ends a paste in a terminal is in no command.
+    const { url } = await gateway.source()
+    const ending = await fetch(`${url}/it's?a=$(id)`, { method: "POST", body: "\u001b[201~\nid\n" })
+    const { request_id } = (await ending.json()) as { readonly request_id: string }
+    const command = await copied(`requests/${request_id}`)
+    expect(command).toContain(`'${url}/it'\\''s?a=$(id)'`)
+    expect(command).toContain(`--data-binary '@${request_id}.bin'`)
+    expect(command).not.toContain("\u001b")
     await open(page, "Events")
     await page.getByRole("combobox", { name: "Status", exact: true }).selectOption("SUCCESSFUL")
     await firstRow(page).click()
@@ -153,14 +179,14 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await row.getByRole("button", { name: "Acknowledge" }).click()
     // The two buttons beside it make this text together.
     await row.getByText("Acknowledged", { exact: true }).waitFor()
-    await page.goto(`destinations/${traffic.bad.id}`)
+    await turnTo(page, `destinations/${traffic.bad.id}`)
     await issues.getByText("Acknowledged", { exact: true }).waitFor()
     await issues.getByRole("button", { name: "Dismiss" }).click()
     await issues.waitFor({ state: "detached" })
   })
 
   it("All events that match a filter are retried after their number was shown", async ({ page, traffic }) => {
-    await page.goto(`./events?status=FAILED&destination_id=${traffic.bad.id}`)
+    await turnTo(page, `events?status=FAILED&destination_id=${traffic.bad.id}`)
     await page.getByRole("button", { name: "Retry all of them…" }).click()
     await heading(page, "Bulk operation").waitFor()
     await page.getByRole("button", { name: /^Retry \d+ events$/ }).click()
@@ -171,7 +197,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     gateway,
     page
   }) => {
-    await page.goto("./destinations/new")
+    await turnTo(page, "destinations/new")
     const name = gateway.name("made here")
     await page.getByLabel("Name", { exact: true }).fill(name)
     await page.getByLabel(/^url/).fill("no url")
@@ -182,11 +208,11 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.getByLabel(/^rate_limit$/).fill("5")
     await page.getByRole("button", { name: "Create the destination" }).click()
     await heading(page, name).waitFor()
-    await page.goto("./sources/new")
+    await turnTo(page, "sources/new")
     await page.getByLabel("Name", { exact: true }).fill(`${name} source`)
     await page.getByRole("button", { name: "Create the source" }).click()
     await heading(page, `${name} source`).waitFor()
-    await page.goto("./connections/new")
+    await turnTo(page, "connections/new")
     await page.getByLabel("Name", { exact: true }).fill(`${name} connection`)
     await page.getByLabel("Source", { exact: true }).selectOption({ label: `${name} source` })
     await page.getByLabel("Destination", { exact: true }).selectOption({ label: name })
@@ -207,7 +233,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     gateway,
     page
   }) => {
-    await page.goto("./sources/new")
+    await turnTo(page, "sources/new")
     const name = gateway.name("nightly")
     await page.getByLabel("Name", { exact: true }).fill(name)
     await page.getByLabel("Type", { exact: true }).selectOption("CRON")
@@ -234,7 +260,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     gateway,
     page
   }) => {
-    await page.goto("./sources/new")
+    await turnTo(page, "sources/new")
     const name = gateway.name("queue")
     await page.getByLabel("Name", { exact: true }).fill(name)
     await page.getByLabel("Type", { exact: true }).selectOption("RABBITMQ")
@@ -263,7 +289,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.locator("header .badge", { hasText: "Paused" }).waitFor()
     await page.getByRole("button", { name: "Resume" }).click()
     await page.locator("header .badge", { hasText: "Enabled" }).waitFor()
-    await page.goto(`./sources/${traffic.source.id}`)
+    await turnTo(page, `sources/${traffic.source.id}`)
     await page.getByRole("button", { name: "Disable" }).click()
     await page.getByRole("button", { name: "Refuse all its requests?" }).click()
     await page.locator("header .badge", { hasText: "Disabled" }).waitFor()
@@ -273,7 +299,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
 
   it("Settings are changed as JSON, a refusal keeps the text, and a deletion asks first", async ({ gateway, page }) => {
     const { id } = await gateway.destination({ url: "https://api.example.com/hooks", rate_limit: 5 })
-    await page.goto(`./destinations/${id}`)
+    await turnTo(page, `destinations/${id}`)
     await page.getByRole("button", { name: "Change" }).click()
     const field = page.getByLabel("Settings as JSON")
     const shown = await field.inputValue()
@@ -304,7 +330,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
       steps: [{ id: "large", kind: "filter", config: { conditions: { body: { total: { $gt: 10 } } } } }],
       edges: [{ source_type: "trigger", target_step_id: "large" }]
     })
-    await page.goto(`./workflows/${id}`)
+    await turnTo(page, `workflows/${id}`)
     await page.getByRole("link", { name: "Edit" }).click()
     // The page before has the same graph.
     await heading(page, `Edit ${name}`).waitFor()
@@ -352,7 +378,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     page,
     traffic
   }) => {
-    await page.goto("./workflows/new")
+    await turnTo(page, "workflows/new")
     const name = gateway.name("from a template")
     await page.getByLabel("Name", { exact: true }).fill(name)
     await page.getByLabel("Source", { exact: true }).selectOption(traffic.source.id)
@@ -380,7 +406,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
       const { steps } = await gateway.api("GET", `/workflows/${id}/runs/${run.id}`)
       return steps[0]?.wait?.kind === "signal" ? true : null
     })
-    await page.goto(`./workflows/${id}/runs/${run.id}`)
+    await turnTo(page, `workflows/${id}/runs/${run.id}`)
     await page.getByRole("button", { name: "Approve" }).click()
     await gateway.eventually("the run has ended", async () => {
       const { status } = await gateway.api("GET", `/workflows/${id}/runs/${run.id}`)
@@ -396,7 +422,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     traffic
   }) => {
     const { id } = await gateway.connection(traffic.source, traffic.good, [{ type: "delay", delay: 1000 }])
-    await page.goto(`./connections/${id}`)
+    await turnTo(page, `connections/${id}`)
     await page.getByLabel("Wait", { exact: true }).fill("2")
     await addRule(page, "Filter")
     expect(await page.getByRole("button", { name: "Save the rules" }).isDisabled()).toBe(true)
@@ -434,7 +460,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     traffic
   }) => {
     const name = gateway.name("tenant")
-    await page.goto("./transformations/new")
+    await turnTo(page, "transformations/new")
     await page.getByLabel("Name", { exact: true }).fill(name)
     const code = page.getByRole("textbox", { name: "Code" })
     await code.fill('addHandler("transform", (request) => {\nrequest.body.total = = 1\nreturn request })')
@@ -491,7 +517,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     page,
     traffic
   }) => {
-    await page.goto(`./requests?from=now-1h&source_id=${traffic.source.id}`)
+    await turnTo(page, `requests?from=now-1h&source_id=${traffic.source.id}`)
     const chart = page.getByRole("img", { name: /^Requests: [1-9]\d* in all/ })
     await chart.waitFor()
     const { height, width, x, y } = (await chart.boundingBox())!
@@ -541,7 +567,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
       const { attempts } = await gateway.api("GET", `/requests/${request_id}/trace`)
       return attempts.length === 1 ? true : null
     })
-    await page.goto(`./requests/${request_id}`)
+    await turnTo(page, `requests/${request_id}`)
     const chart = page.getByRole("group", { name: "Trace over time" })
     await chart.getByRole("img", { name: /^Transformation, / }).waitFor()
     await chart.getByRole("img", { name: /^Attempt 1: Successful 200, after / }).waitFor()
@@ -631,7 +657,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     page,
     traffic
   }) => {
-    await page.goto(`./requests?live=1&source_id=${traffic.source.id}`)
+    await turnTo(page, `requests?live=1&source_id=${traffic.source.id}`)
     await firstRow(page).waitFor()
     await page.locator("h1").click()
     await page.keyboard.press("j")
@@ -654,7 +680,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     page,
     traffic
   }) => {
-    await page.goto(`./requests?source_id=${traffic.source.id}&text=in-none-of-them`)
+    await turnTo(page, `requests?source_id=${traffic.source.id}&text=in-none-of-them`)
     await page.getByText("None of these requests has this text.").waitFor()
     await page.getByText(/^Searched: all [1-9]\d* of this time, back to \d{4}-.* GMT.\d{4}\.$/).waitFor()
   })

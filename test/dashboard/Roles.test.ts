@@ -1,4 +1,5 @@
 import { resolve } from "node:path"
+import type { Page } from "playwright-core"
 import { describe, expect } from "vitest"
 import { apiDocument, type KeyRights, mayByKey, operationOf, rolesOf } from "../support/ApiDocument.ts"
 import { tableOf, unknownOf } from "../support/DashboardActions.ts"
@@ -27,6 +28,16 @@ const it = pageIt.extend("places", { scope: "file" }, async ({ gateway, startTar
   return (await filled(gateway, await gateway.session("owner"), (await startTarget()).origin, forge)).places
 })
 
+/** The pages that make something, as the command palette offers them. */
+const formsIn = async (page: Page): Promise<ReadonlyArray<string>> => {
+  await page.keyboard.press("Control+k")
+  await page.getByRole("combobox", { name: "Page, name or id" }).fill("New ")
+  const pages = page.getByRole("option").filter({ has: page.getByText("Page", { exact: true }) })
+  const offered = await pages.locator("bdi").allInnerTexts()
+  await page.keyboard.press("Escape")
+  return offered
+}
+
 const callsOf = ({ actions }: Offered): ReadonlyArray<string> => actions.flatMap(({ calls }) => calls)
 
 describe.skipIf(!hasBrowser)("What each role is offered", () => {
@@ -36,8 +47,12 @@ describe.skipIf(!hasBrowser)("What each role is offered", () => {
     signedIn
   }) => {
     const api = await apiDocument()
-    const offeredTo = async (role: "owner" | "member") => walk(await signedIn(await gateway.session(role)), places)
-    const ofMember = await offeredTo("member")
+    const offeredTo = async (role: "owner" | "member") => {
+      const page = await signedIn(await gateway.session(role))
+      return { found: await walk(page, places), forms: await formsIn(page) }
+    }
+    const { forms: formsOfMember, found: ofMember } = await offeredTo("member")
+    expect(formsOfMember).toEqual(["New source", "New destination", "New connection"])
     const mayCall = (call: string) => rolesOf(api, call)?.includes("member") ?? true
     expect(
       [...ofMember].flatMap(([route, offered]) =>
@@ -57,7 +72,14 @@ describe.skipIf(!hasBrowser)("What each role is offered", () => {
       )
     ).toEqual([])
 
-    const ofOwner = await offeredTo("owner")
+    const { forms: formsOfOwner, found: ofOwner } = await offeredTo("owner")
+    expect(formsOfOwner).toEqual([
+      ...formsOfMember,
+      "New transformation",
+      "New workflow",
+      "New filter",
+      "New provider account"
+    ])
     const owners = [...ofOwner]
       .filter(([, offered]) => callsOf(offered).some((call) => !mayCall(call)))
       .map(([route]) => route)
@@ -107,6 +129,7 @@ describe.skipIf(!hasBrowser)("What each role is offered", () => {
       expect([made.status, made.body.message]).toEqual([201, undefined])
       const page = await signedIn((made.body.data ?? made.body).api_key as string)
       const isReader = (await page.getByText("Key that can only read").count()) > 0
+      const forms = await formsIn(page)
       const found = [...(await walk(page, read))].flatMap(([route, offered]) =>
         callsOf(offered).map((call) => ({ route, call }))
       )
@@ -116,12 +139,14 @@ describe.skipIf(!hasBrowser)("What each role is offered", () => {
       const isOffered = async (name: string) => (await page.getByRole("button", { name }).count()) > 0
       const isShared = [await isOffered("Share…"), await isOffered("Keep as fixture…")]
       const operations = new Set(found.map(({ call }) => operationOf(api, call)))
-      return { isReader, isShared, operations, routes: new Set(found.map(({ route }) => route)) }
+      return { forms, isReader, isShared, operations, routes: new Set(found.map(({ route }) => route)) }
     }
     const reader = await walkWith({ scopes: ["control:read"] })
     expect([reader.isReader, ...reader.isShared, reader.operations]).toEqual([true, false, false, new Set()])
+    expect(reader.forms).toEqual([])
     const editor = await walkWith({ scopes: ["control:read", "control:edit"] })
     expect([editor.isReader, ...editor.isShared]).toEqual([false, true, true])
+    expect(editor.forms).toEqual(["New source", "New destination", "New connection"])
     expect(editor.operations).toContain("PATCH /connections/{id}")
     const executor = await walkWith({
       scopes: ["control:read", "control:execute"],

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest"
 import { differences } from "../support/DashboardActions.ts"
-import { hasBrowser, hostile, it, usable } from "../support/DashboardPage.ts"
+import { hasBrowser, hostile, it, turnTo, usable } from "../support/DashboardPage.ts"
 
 describe.skipIf(!hasBrowser)("Trial of deduplication on the dashboard", () => {
   it("A deduplicate rule is tried with the keyboard on stored requests: each duplicate leads to the request that it repeats", async ({
@@ -24,7 +24,7 @@ describe.skipIf(!hasBrowser)("Trial of deduplication on the dashboard", () => {
     const other = await sent({ id: 2, total: 7 })
     await sent({ without: "an id" })
 
-    await page.goto(`./connections/${id}`)
+    await turnTo(page, `connections/${id}`)
     const attempt = page.getByRole("button", { name: /^Try them/ })
     await page.getByText("Deduplication, a filter or a transformation can be tried").waitFor()
     expect(await attempt.isDisabled()).toBe(true)
@@ -68,7 +68,7 @@ describe.skipIf(!hasBrowser)("Trial of deduplication on the dashboard", () => {
     const url = (await startTarget()).origin
     const source = await gateway.api("POST", "/sources", { name: gateway.name("refusing") })
     const { id } = await gateway.connection(source, await gateway.destination({ url }))
-    await page.goto(`./connections/${id}`)
+    await turnTo(page, `connections/${id}`)
     await page.getByLabel("New rule", { exact: true }).selectOption("deduplicate")
     await page.getByRole("button", { name: "Add the rule" }).click()
     await page.getByLabel("Within", { exact: true }).fill("600")

@@ -22,6 +22,16 @@ if (!hasBrowser) console.log("No Chromium on this machine: the dashboard's pages
 /** What a stranger sends so that a page runs it. */
 export const hostile = `<img src=x onerror="document.title='run'"><script>document.title='run'</script>`
 
+const viewport = { width: 1280, height: 800 }
+
+const keyField = (page: Page) => page.getByLabel("API key")
+
+const signIn = async (page: Page, credential: string): Promise<void> => {
+  await keyField(page).fill(credential)
+  await page.getByRole("button", { name: "Sign in" }).click()
+  await heading(page, "Overview").waitFor()
+}
+
 export const it = gatewayIt
   .extend("browser", { scope: "file" }, async ({}, { onCleanup }) => {
     await buildDashboard()
@@ -31,21 +41,12 @@ export const it = gatewayIt
   })
   /** What the pages of the suite have carried out: buttons with the calls that the gateway accepted. */
   .extend("carried", { scope: "file" }, () => new Set<string>())
-  /** Opens an address in a new browser, where nobody is signed in. What goes wrong in it fails the test. */
-  .extend("stranger", async ({ browser, carried, gateway }, { onCleanup }) => {
+  /** Makes a new browser, where nobody is signed in, with a list of what goes wrong in its page. */
+  .extend("visitor", { scope: "file" }, async ({ browser, carried, gateway }) => {
     const [document, routes] = [await apiDocument(), await routesOf()]
-    const faults: Array<string> = []
-    const closing: Array<() => Promise<void>> = []
-    onCleanup(async () => {
-      for (const close of closing) await close()
-      expect(faults).toEqual([])
-    })
-    return async (address: string): Promise<Page> => {
-      const context = await browser.newContext({
-        viewport: { width: 1280, height: 800 },
-        baseURL: `${gateway.origin}/dashboard/`
-      })
-      closing.push(() => context.close())
+    return async () => {
+      const faults: Array<string> = []
+      const context = await browser.newContext({ viewport, baseURL: `${gateway.origin}/dashboard/` })
       context.setDefaultTimeout(patience)
       await context.exposeFunction("carriedOut", ({ path, ...more }: Parameters<typeof actionOf>[2]) => {
         carried.add(actionOf(document, routes, { path: path.replace(/^\/dashboard/, ""), ...more }))
@@ -57,25 +58,60 @@ export const it = gatewayIt
         if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
           faults.push(message.text())
       })
-      await page.goto(address)
-      return page
+      return { context, faults, page }
+    }
+  })
+  /** Opens an address in a new browser, where nobody is signed in. What goes wrong in it fails the test. */
+  .extend("stranger", ({ visitor }, { onCleanup }) => {
+    const opened: Array<Awaited<ReturnType<typeof visitor>>> = []
+    onCleanup(async () => {
+      for (const { context } of opened) await context.close()
+      expect(opened.flatMap(({ faults }) => faults)).toEqual([])
+    })
+    return async (address: string): Promise<Page> => {
+      const visit = await visitor()
+      opened.push(visit)
+      await visit.page.goto(address)
+      return visit.page
     }
   })
   /** The same, signed in with a credential. */
   .extend("signedIn", ({ stranger }) => async (credential: string): Promise<Page> => {
     const page = await stranger("./")
-    await page.getByLabel("API key").fill(credential)
-    await page.getByRole("button", { name: "Sign in" }).click()
-    await heading(page, "Overview").waitFor()
+    await signIn(page, credential)
     return page
   })
-  /** A page that is signed in with the team's key. */
-  .extend("page", ({ gateway, signedIn }) => signedIn(gateway.key))
+  /** The visitor behind `page`. */
+  .extend("kept", { scope: "file" }, async ({ visitor }, { onCleanup }) => {
+    const visit = await visitor()
+    onCleanup(() => visit.context.close())
+    return { ...visit, browsing: await visit.context.newCDPSession(visit.page) }
+  })
+  /**
+   * A page that is signed in with the team's key. All tests of a file have the same one, loaded again, with nothing that the test before has
+   * kept in it: a browser of its own for each of them takes most of the processor time of a short test.
+   */
+  .extend("page", async ({ gateway, kept }, { onCleanup }) => {
+    const { browsing, context, faults, page } = kept
+    onCleanup(() => expect(faults.splice(0)).toEqual([]))
+    await context.clearPermissions()
+    await page.emulateMedia({ colorScheme: "light" })
+    await page.setViewportSize(viewport)
+    await browsing.send("Storage.clearDataForOrigin", { origin: gateway.origin, storageTypes: "local_storage" })
+    await page.goto("./")
+    await heading(page, "Overview").or(keyField(page)).waitFor()
+    if ((await keyField(page).count()) > 0) await signIn(page, gateway.key)
+    return page
+  })
+
+/** The same with a browser for each test: for what stays in a page, such as a clock of its own, or a script before its scripts. */
+export const freshIt = it.extend("page", ({ gateway, signedIn }) => signedIn(gateway.key))
 
 /** What axe finds. The rules on colors alone for a second look at the same pages in other colors. */
 export const violations = async (page: Page, onlyColors = false): Promise<ReadonlyArray<string>> => {
   // The usual mode opens a second page for each look, for frames of other origins. These pages have none.
-  const axe = new AxeBuilder({ page }).setLegacyMode()
+  // To describe what passes costs a third of the look.
+  const axe = new AxeBuilder({ page }).setLegacyMode().options({ resultTypes: ["violations"] })
   const found = await (
     onlyColors ? axe.withRules(["color-contrast"]) : axe.withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"])
   ).analyze()

@@ -127,6 +127,8 @@ export const filled = async (gateway: Gateway, owner: string, url: string, forge
   const deletion = await make("/data-deletions", { text: "nobody@example.com" })
   const off = await gateway.source()
   await gateway.call("PUT", `/sources/${off.id}/disable`)
+  // What it refuses is stored as rejected.
+  await fetch(off.url, { method: "POST" })
   await gateway.call("PUT", `/destinations/${dead.id}/disable`)
   await gateway.call("PUT", `/connections/${paused}/pause`)
   await gateway.eventually("the plans are made, and an issue and an alert are open", async () => {
@@ -178,6 +180,7 @@ export const filled = async (gateway: Gateway, owner: string, url: string, forge
   })
   const made = {
     off: off.id,
+    destination: destination.id,
     dead: dead.id,
     connection,
     request,

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { type KeyboardEvent, useEffect, useRef, useState } from "react"
-import { groups, made } from "./menu.ts"
+import { useMay } from "./may.ts"
+import { forms, groups } from "./menu.ts"
 import { isKnownId, placeOf } from "./pages/paths.ts"
 import { useSession } from "./session.ts"
 
@@ -16,12 +17,18 @@ const mostShown = 12
 
 const kinds = ["sources", "destinations", "connections", "transformations", "workflows"] as const
 
-const pages = [...groups.flatMap((group) => group.pages), ...made].map(([to, label]): Command => ({
-  id: to,
-  label,
-  kind: "Page",
-  open: () => Promise.resolve(to)
-}))
+const menu = groups.flatMap((group) => group.pages)
+
+/** The pages of the menu, and the forms whose calls the caller may make. */
+const usePages = (): ReadonlyArray<Command> => {
+  const may = useMay()
+  return [...menu, ...forms.filter(([, , call]) => may(call))].map(([to, label]) => ({
+    id: to,
+    label,
+    kind: "Page",
+    open: () => Promise.resolve(to)
+  }))
+}
 
 /** All resources by their names, read when the palette is opened for the first time. */
 const useResources = (): ReadonlyArray<Command> => {
@@ -60,6 +67,7 @@ export const Palette = ({ close }: { readonly close: () => void }) => {
   const [text, setText] = useState("")
   const [at, setAt] = useState(0)
   const [isUnknown, setUnknown] = useState(false)
+  const pages = usePages()
   const resources = useResources()
   useEffect(() => {
     dialog.current?.showModal()

@@ -1,6 +1,8 @@
+import type { Call } from "./may.ts"
+
 type Entry = readonly [path: string, label: string]
 
-/** The pages of the menu, in its groups. The command palette offers the same ones, and `made`, which are reached from lists. */
+/** The pages of the menu, in its groups. The command palette offers the same ones, and `forms`, which are reached from lists. */
 export const groups: ReadonlyArray<{ readonly title: string; readonly pages: ReadonlyArray<Entry> }> = [
   {
     title: "Watch",
@@ -38,12 +40,13 @@ export const groups: ReadonlyArray<{ readonly title: string; readonly pages: Rea
   }
 ]
 
-export const made: ReadonlyArray<Entry> = [
-  ["/sources/new", "New source"],
-  ["/destinations/new", "New destination"],
-  ["/connections/new", "New connection"],
-  ["/transformations/new", "New transformation"],
-  ["/workflows/new", "New workflow"],
-  ["/filters/new", "New filter"],
-  ["/accounts/new", "New provider account"]
+/** Pages that make something, each with the call that it makes: they are for whoever may make it. */
+export const forms: ReadonlyArray<readonly [...Entry, call: Call]> = [
+  ["/sources/new", "New source", "POST /sources"],
+  ["/destinations/new", "New destination", "POST /destinations"],
+  ["/connections/new", "New connection", "POST /connections"],
+  ["/transformations/new", "New transformation", "POST /transformations"],
+  ["/workflows/new", "New workflow", "POST /workflows"],
+  ["/filters/new", "New filter", "POST /filters"],
+  ["/accounts/new", "New provider account", "POST /provider-accounts/credentials/connect"]
 ]

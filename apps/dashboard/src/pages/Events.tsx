@@ -10,6 +10,7 @@ import { Histogram } from "../parts/Histogram.tsx"
 import { eventBars } from "../parts/Series.ts"
 import { Views } from "../parts/Views.tsx"
 import { type Column, List } from "../parts/List.tsx"
+import { liveMs } from "../parts/Pages.ts"
 import { Name, NamedLink, useChoices } from "../parts/Named.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
@@ -17,10 +18,11 @@ import { Status } from "../parts/Status.tsx"
 import { lengthOf, Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
 import { PlanBulk } from "./BulkOperations.tsx"
+import { isOfWaiting, statusesOf, waiting } from "./Waiting.ts"
 
 type Event = Row<"Event">
 
-const statuses = ["SUCCESSFUL", "FAILED", "QUEUED", "SCHEDULED", "HOLD", "CANCELLED"] as const
+const statuses = ["SUCCESSFUL", "FAILED", waiting.name, ...waiting.statuses, "CANCELLED"] as const
 
 const allColumns: ReadonlyArray<Column<Event>> = [
   { title: "Status", width: "100px", cell: ({ status }) => <Status of={status} /> },
@@ -74,7 +76,7 @@ export const Events = () => {
     ...(source_id === undefined ? {} : { source_id: [source_id] }),
     ...(destination_id === undefined ? {} : { destination_id: [destination_id] }),
     ...(error_code === undefined ? {} : { error_code: [error_code] }),
-    ...(status === undefined ? {} : { status: [status as Event["status"]] }),
+    ...(status === undefined ? {} : { status: statusesOf(status) }),
     ...Object.fromEntries(ids.flatMap((name) => (search[name] === undefined ? [] : [[name, [search[name]]]])))
   }
   return (
@@ -100,7 +102,11 @@ export const Events = () => {
           />
         </div>
         <div className="actions">
-          <PlanBulk filter={{ to: "now", ...query }} />
+          <PlanBulk
+            key={status}
+            action={status !== undefined && isOfWaiting(status) ? "cancel" : "retry"}
+            filter={{ to: "now", ...query }}
+          />
         </div>
       </header>
       <Histogram
@@ -141,11 +147,12 @@ export const Events = () => {
   )
 }
 
-const Attempts = ({ eventId }: { readonly eventId: string }) => {
+const Attempts = ({ eventId, isLive }: { readonly eventId: string; readonly isLive: boolean }) => {
   const { client, team } = useSession()
   const attempts = useQuery({
     queryKey: ["attempts", team, eventId],
-    queryFn: () => client.get("/attempts", { params: { query: { event_id: [eventId], limit: 100 } } })
+    queryFn: () => client.get("/attempts", { params: { query: { event_id: [eventId], limit: 100 } } }),
+    refetchInterval: isLive ? liveMs : false
   })
   if (attempts.isPending) return <Loading />
   if (attempts.isError) return <Failure error={attempts.error} retry={attempts.refetch} />
@@ -202,7 +209,8 @@ export const Event = () => {
   const { client, team } = useSession()
   const event = useQuery({
     queryKey: ["event", team, id],
-    queryFn: () => client.get("/events/{id}", { params: { path: { id } } })
+    queryFn: () => client.get("/events/{id}", { params: { path: { id } } }),
+    refetchInterval: ({ state }) => (isOfWaiting(state.data?.status ?? "") ? liveMs : false)
   })
   if (event.isPending) return <Loading />
   if (event.isError) return <Failure error={event.error} retry={event.refetch} />
@@ -215,14 +223,28 @@ export const Event = () => {
         <span className="mono">{id}</span>
         <Copy text={id} label="Copy the id" />
         <div className="actions">
-          <Action
-            call="POST /events/{id}/retry"
-            run={() => client.post("/events/{id}/retry", { params: { path: { id } } })}
-            done="Queued again"
-            primary
-          >
-            Retry
-          </Action>
+          {isOfWaiting(data.status) ? (
+            <Action
+              call="POST /events/bulk_operations"
+              run={() =>
+                client.post("/events/bulk_operations", {
+                  body: { action: "cancel", request_id: data.request_id, q: id }
+                })
+              }
+              asks="Deliver it never?"
+            >
+              Cancel
+            </Action>
+          ) : (
+            <Action
+              call="POST /events/{id}/retry"
+              run={() => client.post("/events/{id}/retry", { params: { path: { id } } })}
+              done="Queued again"
+              primary
+            >
+              Retry
+            </Action>
+          )}
         </div>
       </header>
       {data.failure_message === null ? null : <div className="notice bad">{data.failure_message}</div>}
@@ -261,7 +283,7 @@ export const Event = () => {
           />
         </Panel>
         <Panel title="Attempts">
-          <Attempts eventId={id} />
+          <Attempts eventId={id} isLive={isOfWaiting(data.status)} />
         </Panel>
       </div>
       <Panel title="Request to the destination">

@@ -19,6 +19,8 @@ import { mostRead, withText } from "../parts/TextIn.ts"
 import { Time } from "../parts/Time.tsx"
 import { useMay } from "../may.ts"
 import { useSession } from "../session.ts"
+import { CopyCurl } from "./CopyCurl.tsx"
+import { rejections } from "./trace/Causes.ts"
 import { Executions } from "./trace/Executions.tsx"
 import { Timeline } from "./trace/Timeline.tsx"
 
@@ -190,11 +192,20 @@ export const Request = () => {
           )}
         </Suspense>
       )}
-      {no_event_reason === null ? null : <div className="notice">{no_event_reason.message}</div>}
+      {no_event_reason === null ? null : (
+        <div className="notice">{rejections[request.rejection_cause ?? ""] ?? no_event_reason.message}</div>
+      )}
       <Timeline trace={trace.data} />
       <Executions of={trace.data.transformations} />
       <div className="columns">
-        <Panel title="Request">
+        <Panel
+          title="Request"
+          right={
+            data === null || data === undefined || body.data === undefined ? undefined : (
+              <CopyCurl data={data} bytes={body.data} id={id} sourceId={request.source_id} />
+            )
+          }
+        >
           <Facts
             of={[
               ["Source", <NamedLink key="source" kind="sources" id={request.source_id} />],

@@ -16,6 +16,7 @@ import { Status } from "../parts/Status.tsx"
 import { subscriptionFacts } from "../parts/Subscription.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
+import { isPosted } from "./posted.ts"
 import { ConnectionRules } from "./rules/ConnectionRules.tsx"
 
 type Source = Row<"Source">
@@ -219,10 +220,8 @@ export const Source = () => {
   if (source.isPending) return <Loading />
   if (source.isError) return <Failure error={source.error} retry={source.refetch} />
   const { config, created_at, delivery_mode, description, next_due_at, subscription_state, type, url } = source.data
-  // The items of a provider source come by its channel, a schedule makes its own requests, and messages come from a broker: these URLs accept
-  // nothing.
   const hasChannel = delivery_mode !== undefined
-  const isPosted = !hasChannel && next_due_at === undefined && subscription_state === undefined
+  const hasUrl = isPosted(source.data)
   return (
     <>
       <Head
@@ -236,7 +235,7 @@ export const Source = () => {
           of={[
             [
               "URL",
-              isPosted ? (
+              hasUrl ? (
                 <span key="url">
                   <code>{url}</code> <Copy text={url} />
                 </span>
@@ -264,7 +263,7 @@ export const Source = () => {
             ],
             [
               "Try it",
-              isPosted ? (
+              hasUrl ? (
                 <code key="try">{`curl -d '{"hello":"world"}' -H 'content-type: application/json' ${url}`}</code>
               ) : undefined
             ]

@@ -1,4 +1,5 @@
 import { type PointerEvent, useState } from "react"
+import { useFilters } from "./Filters.tsx"
 import { exact } from "./Time.tsx"
 
 export interface Bar {
@@ -17,19 +18,22 @@ interface Dragged {
 }
 
 /**
- * Counts over time, stacked. Each bar's numbers are its title, and the whole is described for readers who do not see it. With
- * `choose`, bars are chosen by a click or a drag; the same can be done in fields, which the page shows.
+ * Counts over time, stacked. Each bar's numbers are its title, and the whole is described for readers who do not see it. A click or a drag
+ * makes the bars the time range of the page; the same can be done in the fields of the range.
  */
 export const Bars = ({
   bars,
-  choose,
+  end,
+  isLow = false,
   label
 }: {
   readonly bars: ReadonlyArray<Bar>
+  /** The end of the last bar. */
+  readonly end: string
   readonly label: string
-  /** Told the first and the last bar. */
-  readonly choose?: (first: number, last: number) => void
+  readonly isLow?: boolean
 }) => {
+  const { change } = useFilters()
   const [dragged, setDragged] = useState<Dragged | null>(null)
   const totals = bars.map(({ parts }) => parts.reduce((sum, { count }) => sum + count, 0))
   const most = Math.max(1, ...totals)
@@ -41,32 +45,27 @@ export const Bars = ({
   }
   const first = dragged === null ? 0 : Math.min(dragged.from, dragged.to)
   const last = dragged === null ? 0 : Math.max(dragged.from, dragged.to)
-  const drag =
-    choose === undefined
-      ? {}
-      : {
-          onPointerDown: (event: PointerEvent<SVGSVGElement>) => {
-            event.currentTarget.setPointerCapture(event.pointerId)
-            setDragged({ from: barAt(event), to: barAt(event) })
-          },
-          onPointerMove: (event: PointerEvent<SVGSVGElement>) => {
-            const to = barAt(event)
-            setDragged((now) => (now === null || now.to === to ? now : { ...now, to }))
-          },
-          onPointerUp: () => {
-            if (dragged !== null && bars.length > 0) choose(first, last)
-            setDragged(null)
-          },
-          onPointerCancel: () => setDragged(null)
-        }
+  const choose = () => {
+    if (dragged !== null && bars.length > 0) change({ from: bars[first]!.at, to: bars[last + 1]?.at ?? end })
+    setDragged(null)
+  }
   return (
     <svg
-      className={choose === undefined ? "chart" : "chart low"}
+      className={isLow ? "chart low" : "chart"}
       viewBox={`0 0 ${width} ${height}`}
       preserveAspectRatio="none"
       role="img"
       aria-label={`${label}: ${all} in all, at most ${most} in one interval`}
-      {...drag}
+      onPointerDown={(event) => {
+        event.currentTarget.setPointerCapture(event.pointerId)
+        setDragged({ from: barAt(event), to: barAt(event) })
+      }}
+      onPointerMove={(event) => {
+        const to = barAt(event)
+        setDragged((now) => (now === null || now.to === to ? now : { ...now, to }))
+      }}
+      onPointerUp={choose}
+      onPointerCancel={() => setDragged(null)}
     >
       {dragged === null ? null : (
         <rect className="chosen" x={first * step} y={0} width={(last - first + 1) * step} height={height} />

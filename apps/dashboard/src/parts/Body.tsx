@@ -59,11 +59,14 @@ export const decoded = (bytes: Uint8Array): string | null => {
   }
 }
 
+/** The name of a file with the body of a record. */
+export const downloadName = (id: string): string => `${id}.bin`
+
 const Download = ({ bytes, name }: { readonly bytes: Uint8Array<ArrayBuffer>; readonly name: string }) => {
   const save = () => {
     // Always as a file: the browser never opens it as a page.
     const url = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }))
-    const link = Object.assign(document.createElement("a"), { href: url, download: `${name}.bin` })
+    const link = Object.assign(document.createElement("a"), { href: url, download: downloadName(name) })
     link.click()
     URL.revokeObjectURL(url)
   }

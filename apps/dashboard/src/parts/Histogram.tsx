@@ -1,7 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { messageOf } from "../gateway.ts"
 import { type Bar, Bars } from "./Bars.tsx"
-import { useFilters } from "./Filters.tsx"
 import { waitAfter } from "./Pace.ts"
 
 /** Bars over time, and the end of the last one. */
@@ -16,7 +15,7 @@ const pace = { leastMs: 10_000, mostMs: 60_000, share: 0.02 }
 const short = (at: string): string =>
   new Date(at).toLocaleString(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" })
 
-/** How many rows of a list there are over its time range. A click or a drag makes the bars the range of the list. */
+/** How many rows of a list there are over its time range. */
 export const Histogram = ({
   isLive,
   keys,
@@ -28,7 +27,6 @@ export const Histogram = ({
   readonly isLive: boolean
   readonly read: () => Promise<Counted>
 }) => {
-  const { change } = useFilters()
   const { data, error } = useQuery({
     queryKey: ["histogram", ...keys],
     queryFn: async () => {
@@ -45,11 +43,7 @@ export const Histogram = ({
   const { bars, end } = data
   return (
     <div className="histogram">
-      <Bars
-        label={label}
-        bars={bars}
-        choose={(first, last) => change({ from: bars[first]!.at, to: bars[last + 1]?.at ?? end })}
-      />
+      <Bars label={label} bars={bars} end={end} isLow />
       <div className="ends muted">
         <span>{bars[0] === undefined ? "" : short(bars[0].at)}</span>
         <span>{short(end)}</span>

@@ -1,0 +1,82 @@
+import { useQuery } from "@tanstack/react-query"
+import { Link } from "@tanstack/react-router"
+import type { Row } from "../../gateway.ts"
+import { rangeOf, useFilters } from "../../parts/Filters.tsx"
+import { lengthOf, Time } from "../../parts/Time.tsx"
+import type { ReactNode } from "react"
+import { useSession } from "../../session.ts"
+import { waiting } from "../Waiting.ts"
+
+type Received = Row<"RequestSeries">["series"]
+type Routed = Row<"EventSeries">["series"]
+
+/** A part of all, in words. */
+export const shareOf = (part: number, all: number): string =>
+  all === 0 ? "–" : `${((part / all) * 100).toLocaleString(undefined, { maximumFractionDigits: 1 })} %`
+
+/** How many of the newest delivered events the times are of. */
+const mostTimed = 100
+
+/** The value below which this share of them lies. */
+const quantile = (sorted: ReadonlyArray<number>, share: number): number | undefined =>
+  sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)]
+
+/** How long the newest delivered events took, from their creation to the target's answer: with all waits and retries (ms). */
+const useTimes = (range: ReturnType<typeof rangeOf>): ReadonlyArray<number> => {
+  const { client, team } = useSession()
+  const { data } = useQuery({
+    queryKey: ["times", team, range],
+    queryFn: async () => {
+      const query = { ...range, status: ["SUCCESSFUL" as const], limit: mostTimed }
+      const { models } = await client.get("/events", { params: { query } })
+      return models
+        .flatMap(({ created_at, successful_at }) =>
+          successful_at === null ? [] : [Math.max(0, Date.parse(successful_at) - Date.parse(created_at))]
+        )
+        .toSorted((a, b) => a - b)
+    },
+    refetchInterval: 30_000
+  })
+  return data ?? []
+}
+
+const sum = <Point,>(points: ReadonlyArray<Point>, of: (point: Point) => number | undefined): number =>
+  points.reduce((all, point) => all + (of(point) ?? 0), 0)
+
+const waitingOf = ({ hold_count, queued_count }: Routed[number]): number => (queued_count ?? 0) + (hold_count ?? 0)
+
+/** The numbers of a time range, each with the list that it counts. */
+export const Figures = ({ received, routed }: { readonly received: Received; readonly routed: Routed }) => {
+  const range = rangeOf(useFilters().search)
+  const times = useTimes(range)
+  const delivered = sum(routed, (at) => at.delivered_count)
+  const failed = sum(routed, (at) => at.failed_count)
+  const oldest = routed.find((at) => waitingOf(at) > 0)?.timestamp
+  const figures: ReadonlyArray<readonly [value: ReactNode, label: string, to: string, status: string]> = [
+    [sum(received, (at) => at.accepted_count).toLocaleString(), "Requests accepted", "/requests", "accepted"],
+    [sum(received, (at) => at.rejected_count).toLocaleString(), "Requests rejected", "/requests", "rejected"],
+    [delivered.toLocaleString(), "Events delivered", "/events", "SUCCESSFUL"],
+    [failed.toLocaleString(), "Events failed", "/events", "FAILED"],
+    [shareOf(failed, failed + delivered), "Error rate", "/events", "FAILED"],
+    [sum(routed, waitingOf).toLocaleString(), "Events waiting", "/events", waiting.name],
+    [oldest === undefined ? "–" : <Time key="oldest" at={oldest} />, "The oldest that waits", "/events", waiting.name],
+    [
+      times.length === 0 ? "–" : `${lengthOf(quantile(times, 0.5))} / ${lengthOf(quantile(times, 0.99))}`,
+      `p50 / p99 to the target${times.length === 0 ? "" : `, newest ${times.length}`}`,
+      "/events",
+      "SUCCESSFUL"
+    ]
+  ]
+  return (
+    <div className="figures">
+      {figures.map(([value, label, to, status]) => (
+        <div key={label} className="figure">
+          <strong>{value}</strong>
+          <Link to={to} search={{ ...range, status }}>
+            {label}
+          </Link>
+        </div>
+      ))}
+    </div>
+  )
+}

@@ -1,6 +1,7 @@
 import { Context, type Effect, type Scope } from "effect"
 import type { BrokerRefusal, NatsServer } from "./Brokers.ts"
 import type { SessionFailure } from "./Failure.ts"
+import type { SigningKey } from "./SignedRequest.ts"
 import type { ServerSignIn } from "./Server.ts"
 
 /** A message of a broker that nobody has settled yet. */
@@ -51,10 +52,21 @@ export interface NatsStreamConsumer extends NatsServer {
   readonly prefetch: number
 }
 
+/** A queue of Amazon SQS. */
+export interface SqsQueue {
+  readonly queueUrl: string
+  readonly region: string
+  readonly key: SigningKey
+  /** Seconds, after which a message is delivered again that was not deleted. */
+  readonly visibilityTimeout: number
+  readonly connectTimeout: number
+}
+
 /** The protocols, and to what one subscribes by them. A new protocol is a line here. */
 export interface SubscriptionPlaces {
   readonly amqp: AmqpQueue
   readonly nats: NatsStreamConsumer
+  readonly sqs: SqsQueue
 }
 
 export type SubscriptionProtocol = keyof SubscriptionPlaces

@@ -12,10 +12,12 @@ import { Egress } from "@tidegate/egress/Egress"
 import { amqpConsumer } from "./AmqpConsumer.ts"
 import type { Subscribing } from "./Consumer.ts"
 import { natsConsumer } from "./NatsConsumer.ts"
+import { sqsConsumer } from "./SqsConsumer.ts"
 
 const protocols: { readonly [P in SubscriptionProtocol]: Subscribing<P> } = {
   amqp: amqpConsumer,
-  nats: natsConsumer
+  nats: natsConsumer,
+  sqs: sqsConsumer
 }
 
 const notSubscribed = new SessionFailure({

@@ -21,9 +21,12 @@ export const opened = <P extends SubscriptionProtocol>(
   place: SubscriptionPlaces[P],
   allow: ReadonlyArray<string> = loopbackOnly
 ) =>
-  Effect.provide(
-    Subscriptions.use((subscriptions) => subscriptions.open(protocol, place)),
-    over(allow)
+  // For as long as the subscription: the end of the way out ends what is under way.
+  Effect.flatMap(Layer.build(over(allow)), (context) =>
+    Effect.provide(
+      Subscriptions.use((subscriptions) => subscriptions.open(protocol, place)),
+      context
+    )
   )
 
 export const seen = (what: string, read: () => boolean) => Effect.promise(() => eventually(what, () => read() || null))

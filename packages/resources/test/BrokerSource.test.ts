@@ -100,6 +100,30 @@ describe("Source of a broker", () => {
     expect(updated(signed, { config: { subscription: { prefetch: 5 } } }).auth).toBe("unchanged")
   })
 
+  it("A queue of SQS needs a region that its URL does not name, and an access key", () => {
+    const sqs = (
+      subscription: Schema.JsonObject,
+      auth: Schema.JsonObject = { access_key_id: "AKIA", secret_access_key: "s" }
+    ) => ({
+      name: "x",
+      type: "AWS_SQS",
+      config: { subscription, auth }
+    })
+    const queue_url = "https://sqs.eu-central-1.amazonaws.com/123456789012/orders"
+    const { auth, config } = created(sqs({ queue_url }))
+    expect([config.auth_type, auth]).toEqual(["AWS_ACCESS_KEY", { access_key_id: "AKIA", secret_access_key: "s" }])
+    expect(config.subscription).toEqual({ queue_url, region: null, visibility_timeout: 60 })
+    expect(refused(sqs({ queue_url: "https://queues.example.com/1/orders" }))).toEqual([
+      "config.subscription.region: is required: config.subscription.queue_url does not name the region"
+    ])
+    expect(refused(sqs({ queue_url, visibility_timeout: 1 }))).toEqual([
+      "config.subscription.visibility_timeout: must be a whole number from 10 to 43200"
+    ])
+    expect(refused(sqs({ queue_url }, { access_key_id: "AKIA" }))).toEqual([
+      "config.auth.secret_access_key: is required"
+    ])
+  })
+
   it("A change merges the subscription by member, and keeps the credentials with their address", () => {
     const { auth: kept, config } = updated(orders, { config: { subscription: { prefetch: 5 } } })
     expect(config.subscription).toEqual({ ...complete, prefetch: 5 })

@@ -9,7 +9,7 @@ import { validateSourceAuth } from "@tidegate/verification/SourceAuth"
 import { changeAuth, checkAuth } from "../AuthInput.ts"
 import { describedAs } from "../DescribedAs.ts"
 import { fieldError, type FieldErrors, isStorableJson, judgeBody } from "../Input.ts"
-import type { SourceConfig, SourceFields } from "./Fields.ts"
+import { plainSettings, type SourceConfig, type SourceFields } from "./Fields.ts"
 
 /** `config.subscription`: to what a source of a broker subscribes, as it is written; and the credentials in `config.auth`. */
 
@@ -61,6 +61,20 @@ const authMembers = (auth: Auth, isOnly: boolean): Schema.Struct.Fields =>
         auth: credentialsOf(auth)
       }
 
+/** What a read shows beside the subscription, which can be written back: settings for senders, which have no effect. */
+const shownMembers = (auths: ReadonlyArray<Auth>): Schema.Struct.Fields => {
+  const kinds = auths.filter((auth) => auth !== null)
+  const asShown = Object.keys(plainSettings).map((name) => [
+    name,
+    Schema.optionalKey(Schema.Json.annotate({ description: "Without effect: as a read shows it" }))
+  ])
+  return {
+    ...Object.fromEntries(asShown),
+    auth_type: Schema.NullOr(Schema.Literals(kinds)),
+    auth: Schema.Union([...kinds.map(credentialsOf), Schema.Struct({})])
+  }
+}
+
 /** A type with its schemas. */
 const rows = brokerSources.map((row) => {
   const { members, required } = membersOf(row)
@@ -71,9 +85,12 @@ const rows = brokerSources.map((row) => {
     row,
     Settings,
     Written: Schema.Struct(members) as unknown as Schema.Codec<Config>,
-    Config: Schema.Union(
-      row.auths.map((auth) => Schema.Struct({ subscription: Settings, ...authMembers(auth, row.auths.length === 1) }))
-    ).annotate({ identifier: `${name}SourceConfig` }),
+    Config: Schema.Union([
+      ...row.auths.map((auth) =>
+        Schema.Struct({ subscription: Settings, ...authMembers(auth, row.auths.length === 1) })
+      ),
+      Schema.Struct({ subscription: Settings, ...shownMembers(row.auths) })
+    ]).annotate({ identifier: `${name}SourceConfig` }),
     Patch: settingsStruct(members, `${name}SubscriptionPatch`)
   }
 })
@@ -94,7 +111,10 @@ const within = (faults: FieldErrors): FieldErrors =>
 
 /** A row's own faults name members of `config`, as those of destinations do. */
 const ofMembers = (faults: FieldErrors): FieldErrors =>
-  faults.map(({ message, path }) => ({ path: path.replace(/^config\./, ""), message }))
+  faults.map(({ message, path }) => ({
+    path: path.replace(/^config\./, ""),
+    message: message.replaceAll("config.", `${place}.`)
+  }))
 
 /** The settings after a change: merged by member. `stored`: null for a new source. */
 export const subscriptionSettings = (

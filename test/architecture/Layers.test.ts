@@ -30,7 +30,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "model"
   ],
   "packages/egress": ["runtime", "model"],
-  "packages/foreign-databases": ["egress", "connectors", "json", "model"],
+  "packages/foreign-databases": ["egress", "connectors", "outbound-auth", "json", "model"],
   "packages/sandbox": ["telemetry", "json", "runtime", "model"],
   "packages/embedded-postgres": [],
   "packages/workflows": ["redaction", "formatter", "rules", "interpolation", "json", "runtime", "model"],

@@ -1,5 +1,7 @@
-import { expect } from "vitest"
-import { type FakeMessage, FakeRabbit } from "../../packages/foreign-databases/test/FakeRabbit.ts"
+import { describe, expect } from "vitest"
+import { FakeJetStream } from "../../packages/foreign-databases/test/FakeJetStream.ts"
+import { type FakeMessage, FakeRabbit, type Queue } from "../../packages/foreign-databases/test/FakeRabbit.ts"
+import { FakeSqs } from "../../packages/foreign-databases/test/FakeSqs.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { request } from "../support/RawHttp.ts"
 import { ownIt } from "../support/it.ts"
@@ -7,29 +9,83 @@ import { eventually } from "../support/Waiting.ts"
 
 /** Sources whose requests are messages of a broker, in a running gateway: from the queue to the target. */
 
-const it = ownIt.extend("broker", async ({}, { onCleanup }) => {
-  const broker = await FakeRabbit.start()
-  onCleanup(() => broker.close())
-  return broker
-})
+interface FakeBroker {
+  readonly queue: (name: string) => Queue
+  readonly publish: (queue: string, ...messages: ReadonlyArray<FakeMessage>) => void
+  /** Cuts all connections. */
+  readonly cut: () => void
+  readonly close: () => Promise<void>
+}
 
-const subscriptionAt = ({ port }: FakeRabbit, change: object = {}) => ({
-  host: "127.0.0.1",
-  port,
-  queue: "orders",
-  tls_mode: "disable",
-  ...change
-})
+/** A broker, and a source in one of its queues. */
+interface Kind<B extends FakeBroker = FakeBroker> {
+  readonly type: string
+  readonly start: () => Promise<B>
+  /** How the broker learns of a message that is of no use; absent: it is rejected. */
+  readonly rejects?: "deletes"
+  /** Messages that are under way at once, those of a dead process included. */
+  readonly most?: number
+  /** The settings that name a queue. */
+  readonly queue: (broker: B, name: string) => Record<string, string>
+  /** Other settings of a subscription. */
+  readonly settings: (broker: B) => object
+  readonly authType: string
+  readonly auth: (broker: B) => Record<string, string>
+  readonly wrongAuth: Record<string, string>
+  /** A change that leads to another address. */
+  readonly elsewhere: Record<string, string>
+  /** What the request of a message has as headers, beside those of the message. */
+  readonly facts: object
+}
 
-const subscribe = (gateway: Gateway, broker: FakeRabbit, change: object = {}) =>
-  gateway.api("POST", "/sources", {
-    name: gateway.name("orders"),
+const kind = <B extends FakeBroker>(row: Kind<B>): Kind => row as unknown as Kind
+
+const wrong = { username: "tidegate", password: "wrong-password" }
+const server = ({ port }: { readonly port: number }) => ({ host: "127.0.0.1", port, tls_mode: "disable", prefetch: 20 })
+const signIn = ({ password }: { readonly password: string }) => ({ username: "tidegate", password })
+
+const kinds: ReadonlyArray<Kind> = [
+  kind({
     type: "RABBITMQ",
-    config: {
-      subscription: subscriptionAt(broker, change),
-      auth: { username: "tidegate", password: broker.password }
+    start: () => FakeRabbit.start(),
+    queue: (_, queue) => ({ queue }),
+    settings: server,
+    authType: "BASIC_AUTH",
+    auth: signIn,
+    wrongAuth: wrong,
+    elsewhere: { host: "127.0.0.2" },
+    facts: {
+      "x-gateway-message-id": "m1",
+      "x-gateway-exchange": "orders",
+      "x-gateway-routing-key": "order.paid"
     }
+  }),
+  kind({
+    type: "NATS_JETSTREAM",
+    start: () => FakeJetStream.start(),
+    queue: (_, stream) => ({ stream, consumer: "tidegate" }),
+    settings: server,
+    authType: "BASIC_AUTH",
+    auth: signIn,
+    wrongAuth: wrong,
+    elsewhere: { host: "127.0.0.2" },
+    facts: { "x-gateway-message-id": "orders.1.1700000000000000000", "x-gateway-subject": "order.paid" }
+  }),
+  kind({
+    type: "AWS_SQS",
+    start: () => FakeSqs.start(),
+    rejects: "deletes",
+    // What a dead process has received stays under way until its time is over.
+    most: 40,
+    queue: (service, name) => ({ queue_url: service.url(name) }),
+    settings: () => ({ region: "eu-central-1", visibility_timeout: 10 }),
+    authType: "AWS_ACCESS_KEY",
+    auth: ({ keyId }) => ({ access_key_id: keyId, secret_access_key: "a-secret-of-a-key" }),
+    wrongAuth: { access_key_id: "AKIA9999999999999999", secret_access_key: "a-secret-of-a-key" },
+    elsewhere: { queue_url: "http://127.0.0.2:1/123456789012/orders" },
+    facts: { "x-gateway-message-id": "m1", "x-gateway-message-group-id": "order.paid" }
   })
+]
 
 const messages = (count: number, from = 0): ReadonlyArray<FakeMessage> =>
   Array.from({ length: count }, (_, n) => ({ id: `m${from + n}`, body: JSON.stringify({ n: from + n }) }))
@@ -50,107 +106,132 @@ const numbersOf = async (gateway: Gateway, id: string) => {
   return rows.map(({ n }) => Number(n)).toSorted((a, b) => a - b)
 }
 
-it("A message is delivered to the target of its connection, with what the broker says of it", async ({
-  broker,
-  gateway,
-  target
-}) => {
-  const source = await subscribe(gateway, broker)
-  expect(source).toMatchObject({
-    config: { auth: { username: "tidegate", password: expect.stringContaining("****") } }
+describe.each(kinds)("Source of type $type", (kind) => {
+  const it = ownIt.extend("broker", async ({}, { onCleanup }) => {
+    const broker = await kind.start()
+    onCleanup(() => broker.close())
+    return broker
   })
-  await gateway.connection(source, await gateway.destination({ url: target.origin }))
-  const headers = { "X-Kind": "paid", authorization: "Bearer secret", "x-gateway-message-id": "forged", host: "other" }
-  broker.publish("orders", { id: "m1", body: '{"paid":true}', headers, routingKey: "order.paid" })
-  const [delivered] = await target.next(1, 60_000)
-  expect(delivered!.body.toString()).toBe('{"paid":true}')
-  expect(delivered!.headers).toMatchObject({ "x-kind": "paid", "content-type": "application/json" })
-  expect(delivered!.headers["authorization"]).toBe(undefined)
-  const [stored] = await gateway.requests(source.id)
-  expect(stored).toMatchObject({ status: "accepted", verified: true })
-  expect((await gateway.api("GET", `/requests/${stored!.id}`)).data?.headers).toEqual({
-    "content-type": "application/json",
-    "x-kind": "paid",
-    "x-gateway-message-id": "m1",
-    "x-gateway-exchange": "orders",
-    "x-gateway-routing-key": "order.paid"
+
+  const subscribe = (gateway: Gateway, broker: FakeBroker) =>
+    gateway.api("POST", "/sources", {
+      name: gateway.name("orders"),
+      type: kind.type,
+      config: {
+        subscription: { ...kind.settings(broker), ...kind.queue(broker, "orders") },
+        auth_type: kind.authType,
+        auth: kind.auth(broker)
+      }
+    } as never)
+
+  it("A message is delivered to the target of its connection, with what the broker says of it", async ({
+    broker,
+    gateway,
+    target
+  }) => {
+    const source = await subscribe(gateway, broker)
+    expect(JSON.stringify(source)).not.toContain(Object.values(kind.auth(broker)).at(-1))
+    expect(JSON.stringify(source)).toContain("****")
+    await gateway.connection(source, await gateway.destination({ url: target.origin }))
+    const headers = {
+      "X-Kind": "paid",
+      authorization: "Bearer secret",
+      "x-gateway-message-id": "forged",
+      host: "other"
+    }
+    broker.publish("orders", { id: "m1", body: '{"paid":true}', headers, routingKey: "order.paid" })
+    const [delivered] = await target.next(1, 60_000)
+    expect(delivered!.body.toString()).toBe('{"paid":true}')
+    expect(delivered!.headers).toMatchObject({ "x-kind": "paid", "content-type": "application/json" })
+    expect(delivered!.headers["authorization"]).toBe(undefined)
+    const [stored] = await gateway.requests(source.id)
+    expect(stored).toMatchObject({ status: "accepted", verified: true })
+    expect((await gateway.api("GET", `/requests/${stored!.id}`)).data?.headers).toEqual({
+      "content-type": "application/json",
+      "x-kind": "paid",
+      ...kind.facts
+    })
+    await eventually("the message is settled", () => broker.queue("orders").settled.length === 1 || null)
   })
-  await eventually("the message is settled", () => broker.queue("orders").settled.length === 1 || null)
-})
 
-it("Messages of a queue become requests, each once, also when the broker and the gateway are cut off", async ({
-  broker,
-  gateway
-}) => {
-  const queue = broker.queue("orders")
-  const source = await subscribe(gateway, broker, { prefetch: 20 })
-  const count = 600
-  broker.publish("orders", ...messages(200))
-  await eventually("some are settled", () => queue.settled.length > 20 || null)
-  broker.cut()
-  broker.publish("orders", ...messages(200, 200))
-  await eventually("more are settled", () => queue.settled.length > 220 || null)
-  await gateway.restart("SIGKILL")
-  broker.publish("orders", ...messages(200, 400))
-  await eventually("all are settled", () => new Set(queue.settled).size === count || null)
-  expect(await numbersOf(gateway, source.id)).toEqual(Array.from({ length: count }, (_, n) => n))
-  expect(queue.mostUnsettled).toBeLessThanOrEqual(20)
-  expect(queue.dead).toEqual([])
-  const shown = await state(gateway, source.id, { status: "connected" })
-  expect(shown.stored_count).toBe(count)
-})
-
-it("A message that can never be stored is rejected at its broker, counted and named", async ({ broker, gateway }) => {
-  const source = await subscribe(gateway, broker)
-  broker.publish("orders", { id: "large", body: Buffer.alloc(1_048_577) }, ...messages(1))
-  const shown = await state(gateway, source.id, { stored_count: 1, rejected_count: 1 })
-  expect(shown.last_rejection).toBe("a message of 1048577 bytes is too large: at most 1048576 become a request")
-  await eventually("both are settled", () => broker.queue("orders").settled.length === 1 || null)
-  expect(broker.queue("orders").dead).toEqual(["large"])
-})
-
-it("A source fetches nothing while it is disabled, changed settings hold at once, and a deleted one lets go", async ({
-  broker,
-  gateway
-}) => {
-  const source = await subscribe(gateway, broker)
-  await state(gateway, source.id, { status: "connected" })
-  await gateway.api("PUT", `/sources/${source.id}/disable`)
-  await eventually("nobody consumes", () => broker.queue("orders").consumers.size === 0 || null)
-  broker.publish("orders", ...messages(3))
-  expect((await gateway.api("GET", `/sources/${source.id}`)).subscription_state).toMatchObject({ status: "disabled" })
-  await gateway.api("PUT", `/sources/${source.id}/enable`)
-  await state(gateway, source.id, { status: "connected", stored_count: 3 })
-  await gateway.api("PATCH", `/sources/${source.id}`, { config: { subscription: { queue: "others" } } })
-  broker.publish("others", ...messages(1, 10))
-  await state(gateway, source.id, { status: "connected", stored_count: 4 })
-  await eventually("nobody consumes", () => broker.queue("orders").consumers.size === 0 || null)
-  const { config, description, name, status, type } = await gateway.api("GET", `/sources/${source.id}`)
-  const { body: written } = await gateway.call("PUT", "/sources", { config, description, name, status, type })
-  expect(written).toMatchObject({ id: source.id, config })
-  await gateway.api("DELETE", `/sources/${source.id}`)
-  await eventually("nobody consumes", () => broker.queue("others").consumers.size === 0 || null)
-})
-
-it("A source says why it is not connected, and connects once its settings are right", async ({ broker, gateway }) => {
-  const source = await subscribe(gateway, broker)
-  await state(gateway, source.id, { status: "connected" })
-  const wrong = { username: "tidegate", password: "wrong-password" }
-  await gateway.api("PATCH", `/sources/${source.id}`, { config: { auth: wrong } })
-  const failing = await state(gateway, source.id, { status: "failing" })
-  expect(failing).toMatchObject({ connected_at: null, last_error: expect.stringMatching(/^the broker does not let/) })
-  const right = { ...wrong, password: broker.password }
-  await gateway.api("PATCH", `/sources/${source.id}`, { config: { auth: right } })
-  expect(await state(gateway, source.id, { status: "connected" })).toMatchObject({ last_error: null })
-})
-
-it("Nobody can post to such a source, and what it does not know is refused", async ({ broker, gateway }) => {
-  const source = await subscribe(gateway, broker)
-  expect((await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })).status).toBe(404)
-  const refused = await gateway.call("PATCH", `/sources/${source.id}`, { config: { subscription: { qeue: "x" } } })
-  expect(refused).toMatchObject({ status: 400, body: { data: { fields: [{ path: "config.subscription.qeue" }] } } })
-  const elsewhere = await gateway.call("PATCH", `/sources/${source.id}`, {
-    config: { subscription: { host: "127.0.0.2" } }
+  it("Messages of a queue become requests, each once, also when the broker and the gateway are cut off", async ({
+    broker,
+    gateway
+  }) => {
+    const queue = broker.queue("orders")
+    const source = await subscribe(gateway, broker)
+    const count = 600
+    broker.publish("orders", ...messages(200))
+    await eventually("some are settled", () => queue.settled.length > 20 || null)
+    broker.cut()
+    broker.publish("orders", ...messages(200, 200))
+    await eventually("more are settled", () => queue.settled.length > 220 || null)
+    await gateway.restart("SIGKILL")
+    broker.publish("orders", ...messages(200, 400))
+    await eventually("all are settled", () => new Set(queue.settled).size === count || null)
+    expect(await numbersOf(gateway, source.id)).toEqual(Array.from({ length: count }, (_, n) => n))
+    expect(queue.mostUnsettled).toBeLessThanOrEqual(kind.most ?? 20)
+    expect(queue.dead).toEqual([])
+    const shown = await state(gateway, source.id, { status: "connected" })
+    expect(shown.stored_count).toBe(count)
   })
-  expect(elsewhere).toMatchObject({ status: 400, body: { data: { fields: [{ path: "config.auth" }] } } })
+
+  it("A message that can never be stored is rejected at its broker, counted and named", async ({ broker, gateway }) => {
+    const source = await subscribe(gateway, broker)
+    broker.publish("orders", { id: "large", body: Buffer.alloc(1_048_577, "x") }, ...messages(1))
+    const shown = await state(gateway, source.id, { stored_count: 1, rejected_count: 1 })
+    expect(shown.last_rejection).toBe("a message of 1048577 bytes is too large: at most 1048576 become a request")
+    const settled = kind.rejects === "deletes" ? 2 : 1
+    await eventually("both are settled", () => broker.queue("orders").settled.length === settled || null)
+    expect(broker.queue("orders").dead).toEqual(kind.rejects === "deletes" ? [] : ["large"])
+  })
+
+  it("A source fetches nothing while it is disabled, changed settings hold at once, and a deleted one lets go", async ({
+    broker,
+    gateway
+  }) => {
+    const source = await subscribe(gateway, broker)
+    await state(gateway, source.id, { status: "connected" })
+    await gateway.api("PUT", `/sources/${source.id}/disable`)
+    await eventually("nobody consumes", () => broker.queue("orders").consumers.size === 0 || null)
+    broker.publish("orders", ...messages(3))
+    expect((await gateway.api("GET", `/sources/${source.id}`)).subscription_state).toMatchObject({ status: "disabled" })
+    await gateway.api("PUT", `/sources/${source.id}/enable`)
+    await state(gateway, source.id, { status: "connected", stored_count: 3 })
+    await gateway.api("PATCH", `/sources/${source.id}`, {
+      config: { subscription: kind.queue(broker, "others") }
+    })
+    broker.publish("others", ...messages(1, 10))
+    await state(gateway, source.id, { status: "connected", stored_count: 4 })
+    await eventually("nobody consumes", () => broker.queue("orders").consumers.size === 0 || null)
+    const { config, description, name, status, type } = await gateway.api("GET", `/sources/${source.id}`)
+    const { body: written } = await gateway.call("PUT", "/sources", { config, description, name, status, type })
+    expect(written).toMatchObject({ id: source.id, config })
+    await gateway.api("DELETE", `/sources/${source.id}`)
+    await eventually("nobody consumes", () => broker.queue("others").consumers.size === 0 || null)
+  })
+
+  it("A source says why it is not connected, and connects once its settings are right", async ({ broker, gateway }) => {
+    const source = await subscribe(gateway, broker)
+    await state(gateway, source.id, { status: "connected" })
+    await gateway.api("PATCH", `/sources/${source.id}`, { config: { auth: kind.wrongAuth } })
+    const failing = await state(gateway, source.id, { status: "failing" })
+    expect(failing).toMatchObject({
+      connected_at: null,
+      last_error: expect.stringMatching(/^the (?:broker|server|service) does not let/)
+    })
+    await gateway.api("PATCH", `/sources/${source.id}`, { config: { auth: kind.auth(broker) } })
+    expect(await state(gateway, source.id, { status: "connected" })).toMatchObject({ last_error: null })
+  })
+
+  it("Nobody can post to such a source, and what it does not know is refused", async ({ broker, gateway }) => {
+    const source = await subscribe(gateway, broker)
+    expect((await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })).status).toBe(404)
+    const refused = await gateway.call("PATCH", `/sources/${source.id}`, { config: { subscription: { qeue: "x" } } })
+    expect(refused).toMatchObject({ status: 400, body: { data: { fields: [{ path: "config.subscription.qeue" }] } } })
+    const elsewhere = await gateway.call("PATCH", `/sources/${source.id}`, {
+      config: { subscription: kind.elsewhere }
+    })
+    expect(elsewhere).toMatchObject({ status: 400, body: { data: { fields: [{ path: "config.auth" }] } } })
+  })
 })

@@ -51,8 +51,13 @@ const saidOfClocks = /signature (?:has )?expired|signature not yet current/i
 /** Bytes of an XML document that are searched. Error code and message are near its beginning. */
 const searched = 4_096
 
+export interface AwsError {
+  readonly code: string | null
+  readonly said: string
+}
+
 /** The error code of an answer and what is said of it. Services have it in a member, in a header, or in an XML document. */
-const errorIn = (answer: Answer): { readonly code: string | null; readonly said: string } => {
+export const awsErrorIn = (answer: Answer): AwsError => {
   const { __type: type, message, Message: said = message } = answered(answer)
   const document = answer.body.toString("utf8", 0, searched)
   const code =
@@ -95,7 +100,7 @@ export const judgeAws =
   (answer: Answer): Verdict => {
     const { status } = answer
     if (status >= 200 && status < 300) return proved(answer, "successful", isProof(answer))
-    const { code, said } = errorIn(answer)
+    const { code, said } = awsErrorIn(answer)
     if (ofClocks.test(code ?? "") || saidOfClocks.test(said)) {
       const message = `HTTP ${status}: the clocks of the gateway and of the service are too far apart (${code})`
       return { code: "BAD_RESPONSE", message, final: false }

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { hash } from "node:crypto"
 import { isUtf8 } from "node:buffer"
+import { loopHeader } from "@tidegate/model/HeaderRules"
 import type { Message } from "@tidegate/model/Message"
 import { jsonEscape } from "@tidegate/interpolation/Escape"
 import { utf8 } from "@tidegate/json/JsonText"
@@ -106,6 +107,7 @@ export const contentOf = (
   const isEncoded = body === null && !isPlain
   const all: Attributes = {
     ...(includeMetadata ? { ...ids, content_type: asAttribute(message.headers["content-type"]) } : {}),
+    ...(facts.loop === undefined ? {} : { [loopHeader]: facts.loop }),
     ...(isEncoded ? { payload_encoding: "base64", payload_content_encoding: codingOf(message) ?? "" } : {})
   }
   // An attribute may not be empty: the call of a workflow step has no connection.

@@ -14,7 +14,7 @@ import { AwsRegion } from "./AwsPlace.ts"
 import { batching, batchLimits, faultsOfBatches } from "./Batches.ts"
 import { type AttemptFacts, type BatchPart, connector, payloadPerStep } from "./Connector.ts"
 import type { Fill } from "./Rendering.ts"
-import { concurrency, HttpUrl, needed, pacing, setting } from "./Settings.ts"
+import { concurrency, type FieldErrors, HttpUrl, needed, pacing, setting } from "./Settings.ts"
 
 const queuePath = /^\/(?:[\w-]{1,80}\/){1,3}[\w-]{1,80}(?:\.fifo)?$/
 
@@ -38,43 +38,59 @@ const regionIn = (queueUrl: string): string | null => {
 
 const isFifo = (queueUrl: string): boolean => queueUrl.endsWith(".fifo")
 
+/** The settings that name a queue. */
+export const queueSettings = {
+  queue_url: needed(
+    QueueUrl.annotate({
+      description: "The URL of the queue, also of one that is not Amazon's",
+      examples: ["https://sqs.eu-central-1.amazonaws.com/123456789012/orders"]
+    }),
+    "the URL of the queue"
+  ),
+  region: setting(AwsRegion.annotate({ description: "The region that signatures name; null: that in queue_url" }), null)
+}
+
+interface Queue {
+  readonly queue_url: string
+  readonly region: string | null
+}
+
+export const faultsOfQueue = ({ queue_url, region }: Queue): FieldErrors => {
+  const named = regionIn(queue_url)
+  if (region === null && named === null) {
+    return [{ path: "config.region", message: "is required: config.queue_url does not name the region" }]
+  }
+  return region !== null && named !== null && region !== named
+    ? [{ path: "config.region", message: "must be that in config.queue_url, or null" }]
+    : []
+}
+
+/** The region that signatures name. */
+export const regionOf = ({ queue_url, region }: Queue): string => region ?? regionIn(queue_url) ?? ""
+
+/** Where the credentials go. */
+export const leadsToQueue = ({ queue_url }: Pick<Queue, "queue_url">): string =>
+  awsLeadsTo(regionIn(queue_url) === null ? queue_url : null)
+
 /** Sends messages to a queue of Amazon SQS. */
 export const awsSqs = connector({
   type: "AWS_SQS",
   description: "Sends a message to a queue of Amazon SQS.",
   settings: {
-    queue_url: needed(
-      QueueUrl.annotate({
-        description: "The URL of the queue, also of one that is not Amazon's",
-        examples: ["https://sqs.eu-central-1.amazonaws.com/123456789012/orders"]
-      }),
-      "the URL of the queue"
-    ),
-    region: setting(
-      AwsRegion.annotate({ description: "The region that signatures name; null: that in queue_url" }),
-      null
-    ),
+    ...queueSettings,
     ...contentSettings("as attributes of the message"),
     ...fifoSettings,
     ...batching,
     ...pacing,
     ...concurrency
   },
-  check: ({ queue_url, region, ...settings }) => {
-    const named = regionIn(queue_url)
-    return [
-      ...(region === null && named === null
-        ? [{ path: "config.region", message: "is required: config.queue_url does not name the region" }]
-        : []),
-      ...(region !== null && named !== null && region !== named
-        ? [{ path: "config.region", message: "must be that in config.queue_url, or null" }]
-        : []),
-      ...faultsOfFifo(isFifo(queue_url), settings),
-      ...faultsOfBatches(settings, largestBatch.sqs)
-    ]
-  },
+  check: ({ queue_url, region, ...settings }) => [
+    ...faultsOfQueue({ queue_url, region }),
+    ...faultsOfFifo(isFifo(queue_url), settings),
+    ...faultsOfBatches(settings, largestBatch.sqs)
+  ],
   auths: ["AWS_ACCESS_KEY"],
-  leadsTo: ({ queue_url }) => awsLeadsTo(regionIn(queue_url) === null ? queue_url : null),
+  leadsTo: leadsToQueue,
   credentials: "mask",
   perStep: { ...payloadPerStep("The body of the message, where there is no body_template"), address: ["queue_url"] },
   example: {
@@ -106,8 +122,8 @@ export const awsSqs = connector({
     }
     const start = JSON.stringify({ QueueUrl: queue_url }).slice(0, -1)
     const call = (name: string, rest: string) => jsonCall("1.0", `AmazonSQS.${name}`, `${start},${rest}`)
-    return awsSender(
-      { auth, service: "sqs", region: region ?? regionIn(queue_url) ?? "", url },
+    const sender = awsSender(
+      { auth, service: "sqs", region: regionOf({ queue_url, region }), url },
       (...event) => call("SendMessage", entryOf(...event).text),
       judgeJson("MessageId"),
       {
@@ -125,5 +141,6 @@ export const awsSqs = connector({
         error: "Code"
       }
     )
+    return { ...sender, marksMessages: true }
   }
 })

@@ -1,17 +1,24 @@
 import type { Effect, Schema, Scope } from "effect"
-import type { BrokerType } from "@tidegate/model/BrokerSource"
+import type { BrokerAuthType, BrokerType } from "@tidegate/model/BrokerSource"
 import type { BrokerRefusal } from "./Brokers.ts"
 import type { Meaning } from "./BrokerSession.ts"
 import type { SessionFailure } from "./Failure.ts"
-import { textOf } from "./Server.ts"
+import { textOf, wholeNumber } from "./Server.ts"
 import { refusalText } from "./ServerWords.ts"
-import type { Config, FieldErrors, Settings, SettingsOf } from "./Settings.ts"
+import { type Config, type FieldErrors, setting, type Settings, type SettingsOf } from "./Settings.ts"
 import {
   type Subscription,
   type SubscriptionPlaces,
   type SubscriptionProtocol,
   Subscriptions
 } from "./Subscriptions.ts"
+
+const mostPrefetched = 200
+const notPrefetch = `must be a whole number from 1 to ${mostPrefetched}`
+
+/** How many messages are under way at once. */
+export const prefetching = (description: string) =>
+  setting(wholeNumber(1, mostPrefetched, notPrefetch).annotate({ description }), 50, notPrefetch)
 
 /** A type of sources whose requests are the messages of a subscription at a broker. */
 export interface BrokerSourceOf<Own extends Settings, P extends SubscriptionProtocol> {
@@ -21,8 +28,8 @@ export interface BrokerSourceOf<Own extends Settings, P extends SubscriptionProt
   readonly settings: Own
   /** Why the complete settings do not go together. */
   readonly check?: (settings: SettingsOf<Own>) => FieldErrors
-  /** The `auth_type` of the credentials with which the gateway signs in at the broker. */
-  readonly authType: "BASIC_AUTH"
+  /** The types of credentials with which the gateway may sign in at the broker. Null: it may also have none. */
+  readonly auths: readonly [BrokerAuthType, ...ReadonlyArray<BrokerAuthType | null>]
   /** Where the settings send the credentials: they are not sent elsewhere unless they are written again. */
   readonly leadsTo: (settings: SettingsOf<Own>) => string
   readonly protocol: P
@@ -30,7 +37,11 @@ export interface BrokerSourceOf<Own extends Settings, P extends SubscriptionProt
   /** By the codes of the protocol. */
   readonly meanings: Readonly<Record<string, Meaning>>
   /** Settings of a body that a reader can copy. */
-  readonly example: { readonly subscription: Config; readonly auth: Schema.JsonObject }
+  readonly example: {
+    readonly subscription: Config
+    readonly auth_type?: BrokerAuthType
+    readonly auth: Schema.JsonObject
+  }
 }
 
 export interface BrokerSource extends Omit<
@@ -57,6 +68,9 @@ export const brokerSource = <const Own extends Settings, P extends SubscriptionP
       Subscriptions.use(({ open }) => open(row.protocol, place(settings, auth)))
   }) as unknown as BrokerSource
 
+/** The credentials that a broker may repeat to the owner of the source. */
+const shown: ReadonlySet<string> = new Set(["username", "access_key_id"])
+
 /** Why a connection could not be made or has ended, for the owner of the source. It contains no secret. */
 export const failureText = (
   { meanings }: Pick<BrokerSource, "meanings">,
@@ -65,5 +79,6 @@ export const failureText = (
 ): string => {
   if (failure._tag === "SessionFailure") return failure.message
   const what = Object.hasOwn(meanings, failure.code) ? meanings[failure.code]!.what : "the broker has refused"
-  return refusalText(what, failure.code, failure.said, [textOf(auth["password"])])
+  const secrets = Object.entries(auth).map(([name, value]) => (shown.has(name) ? "" : textOf(value)))
+  return refusalText(what, failure.code, failure.said, secrets)
 }

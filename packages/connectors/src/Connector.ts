@@ -134,7 +134,7 @@ export interface AttemptFacts {
   readonly shown: MessageHead
   /** Equal for events that the connection delivers one after the other. At most 11 letters, digits, dashes and underscores. */
   readonly orderingKey: string | null
-  /** The value of `gateway-loop`, for what can lead back to the gateway: see `LoopMark.ts`. Only of sends over a session. */
+  /** The value of `gateway-loop`, for messages that can lead back to the gateway: see `LoopMark.ts`. Only of sessions, and where `marksMessages`. */
   readonly loop?: string
   /** The attempt is of a workflow step: it has no connection, and `eventId` is the step's, the same for all of its attempts. */
   readonly isStep?: boolean
@@ -184,6 +184,8 @@ interface Requesting {
 /** Sends by HTTP. Pure: egress does the sending. */
 export interface HttpSender extends Requesting {
   readonly kind: "http"
+  /** Whether the mark against loops is part of what is sent: a source reads it from there, when the target is a broker. */
+  readonly marksMessages?: true
   /** The longest call of an event (ms); absent: the usual time, less what was spent on a token. */
   readonly timeoutMs?: number
   /** Sends several events with one call, each with an attempt of its own; absent: each event has its own call. Steps always have. */

@@ -1,13 +1,43 @@
 import { Schema } from "effect"
-import type { NatsMessage } from "./Brokers.ts"
+import type { NatsMessage, NatsServer } from "./Brokers.ts"
 import { eventFields, lasting, type Meaning, messagesAtOnce, passing, publishing } from "./BrokerSession.ts"
 import { type AttemptFacts, connector, payloadPerStep } from "./Connector.ts"
 import { filled, filling, template, TemplateText, Unrenderable } from "./Rendering.ts"
 import { inUrl, leadsToServer, serverAddress, serverConnection, serverPlace, serverSignIn, textOf } from "./Server.ts"
-import { concurrency, needed, pacing, setting, text } from "./Settings.ts"
+import { concurrency, type FieldErrors, needed, pacing, setting, text } from "./Settings.ts"
+import { loopHeader } from "@tidegate/model/HeaderRules"
 import type { Message } from "@tidegate/model/Message"
 
 const longestSubject = 255
+
+/** How one connects to a NATS server. */
+export const natsConnection = {
+  ...serverConnection,
+  tls_first: setting(
+    Schema.Boolean.annotate({ description: "Whether TLS begins before the server's greeting (handshake_first)" }),
+    false,
+    "must be true or false"
+  )
+}
+
+interface Connection {
+  readonly tls_mode: string
+  readonly tls_first: boolean
+}
+
+export const faultsOfTls = ({ tls_first, tls_mode }: Connection): FieldErrors =>
+  tls_first && tls_mode === "disable" ? [{ path: "config.tls_first", message: "must be false without TLS" }] : []
+
+export const natsPlace = (
+  config: Parameters<typeof serverSignIn>[0] & Connection,
+  auth: { readonly [setting: string]: unknown }
+): NatsServer => ({
+  ...serverSignIn(config, auth),
+  tlsFirst: config.tls_first,
+  token: textOf(auth["token"]),
+  seed: textOf(auth["seed"]),
+  jwt: textOf(auth["jwt"])
+})
 
 const notStream = "must be the name of a stream: at most 255 characters without spaces, . * > / and \\"
 const StreamName = text
@@ -41,7 +71,8 @@ const headersOf = (message: Message, facts: AttemptFacts, stream: string): NatsM
     ...(typeof contentType === "string" && /^[\x20-\x7e]{1,255}$/.test(contentType)
       ? { content_type: contentType }
       : {}),
-    ...eventFields(facts)
+    ...eventFields(facts),
+    ...(facts.loop === undefined ? {} : { [loopHeader]: facts.loop })
   }
 }
 
@@ -69,17 +100,11 @@ export const natsJetStream = connector({
     ...serverAddress(4_222, "nats.example.com"),
     subject: needed(TemplateText(1_024), "the subject of the message"),
     stream: setting(StreamName, ""),
-    ...serverConnection,
-    tls_first: setting(
-      Schema.Boolean.annotate({ description: "Whether TLS begins before the server's greeting (handshake_first)" }),
-      false,
-      "must be true or false"
-    ),
+    ...natsConnection,
     ...pacing,
     ...concurrency
   },
-  check: ({ tls_first, tls_mode }) =>
-    tls_first && tls_mode === "disable" ? [{ path: "config.tls_first", message: "must be false without TLS" }] : [],
+  check: faultsOfTls,
   auths: ["DATABASE_PASSWORD", "NATS_TOKEN", "NATS_NKEY", "NO_AUTH"],
   leadsTo: leadsToServer,
   credentials: "mask",
@@ -97,10 +122,7 @@ export const natsJetStream = connector({
   },
   open: (config, { settings }) => {
     const subject = template(config.subject)
-    const signIn = serverSignIn(config, settings)
-    const token = textOf(settings["token"])
-    const seed = textOf(settings["seed"])
-    const jwt = textOf(settings["jwt"])
+    const place = natsPlace(config, settings)
     return {
       kind: "session",
       method: "PUBLISH",
@@ -108,8 +130,8 @@ export const natsJetStream = connector({
       atOnce: messagesAtOnce(config.max_concurrency),
       connect: publishing({
         protocol: "nats",
-        place: { ...signIn, tlsFirst: config.tls_first, token, seed, jwt },
-        secrets: [signIn.password, token, seed, jwt],
+        place,
+        secrets: [place.password, place.token, place.seed, place.jwt],
         messageOf: (message, facts) => ({
           subject: subjectOf(filled(filling(message, facts), subject, "subject")),
           headers: headersOf(message, facts, config.stream),

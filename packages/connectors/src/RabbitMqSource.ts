@@ -1,11 +1,8 @@
 import { passing } from "./BrokerSession.ts"
-import { brokerSource } from "./BrokerSource.ts"
+import { brokerSource, prefetching } from "./BrokerSource.ts"
 import { ShortName } from "./RabbitMq.ts"
-import { leadsToServer, serverAddress, serverConnection, serverSignIn, wholeNumber } from "./Server.ts"
+import { leadsToServer, serverAddress, serverConnection, serverSignIn } from "./Server.ts"
 import { needed, setting } from "./Settings.ts"
-
-const mostPrefetched = 200
-const notPrefetch = `must be a whole number from 1 to ${mostPrefetched}`
 
 /** Messages of a queue of RabbitMQ, by AMQP 0-9-1. */
 export const rabbitMqSource = brokerSource({
@@ -15,16 +12,10 @@ export const rabbitMqSource = brokerSource({
     ...serverAddress(5_671, "rabbit.example.com"),
     vhost: setting(ShortName("The virtual host"), "/"),
     queue: needed(ShortName("The queue, which exists already"), "the name of a queue"),
-    prefetch: setting(
-      wholeNumber(1, mostPrefetched, notPrefetch).annotate({
-        description: "Messages that the broker delivers before the first of them is stored"
-      }),
-      50,
-      notPrefetch
-    ),
+    prefetch: prefetching("Messages that the broker delivers before the first of them is stored"),
     ...serverConnection
   },
-  authType: "BASIC_AUTH",
+  auths: ["BASIC_AUTH"],
   leadsTo: leadsToServer,
   protocol: "amqp",
   place: (settings, auth) => ({

@@ -1,11 +1,12 @@
 import { Context, type Effect, type Scope } from "effect"
-import type { BrokerRefusal } from "./Brokers.ts"
+import type { BrokerRefusal, NatsServer } from "./Brokers.ts"
 import type { SessionFailure } from "./Failure.ts"
+import type { SigningKey } from "@tidegate/outbound-auth/AwsSignature"
 import type { ServerSignIn } from "./Server.ts"
 
 /** A message of a broker that nobody has settled yet. */
 export interface Received {
-  /** What the broker calls this delivery of the message. */
+  /** The number of this delivery of the message in its subscription. */
   readonly receipt: number
   /** The same each time that the broker delivers the message; null: the message has none. */
   readonly id: string | null
@@ -43,9 +44,29 @@ export interface AmqpQueue extends ServerSignIn {
   readonly prefetch: number
 }
 
+/** A consumer of a stream of NATS JetStream from which messages are pulled. */
+export interface NatsStreamConsumer extends NatsServer {
+  readonly stream: string
+  readonly consumer: string
+  /** Messages that are pulled before the first of them is settled. */
+  readonly prefetch: number
+}
+
+/** A queue of Amazon SQS. */
+export interface SqsQueue {
+  readonly queueUrl: string
+  readonly region: string
+  readonly key: SigningKey
+  /** Seconds, after which a message is delivered again that was not deleted. */
+  readonly visibilityTimeout: number
+  readonly connectTimeout: number
+}
+
 /** The protocols, and to what one subscribes by them. A new protocol is a line here. */
 export interface SubscriptionPlaces {
   readonly amqp: AmqpQueue
+  readonly nats: NatsStreamConsumer
+  readonly sqs: SqsQueue
 }
 
 export type SubscriptionProtocol = keyof SubscriptionPlaces

@@ -179,5 +179,5 @@ class AmqpConsumer implements Consumer {
 }
 
 export const amqpConsumer: Subscribing<"amqp"> = {
-  subscribe: (guard, place, events) => new AmqpConsumer(guard, place, events)
+  subscribe: ({ guard }, place, events) => new AmqpConsumer(guard, place, events)
 }

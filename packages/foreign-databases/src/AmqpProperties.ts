@@ -1,5 +1,6 @@
 import type { AmqpMessage } from "@tidegate/connectors/Brokers"
 import type { Received } from "@tidegate/connectors/Subscriptions"
+import { longestValue, mostHeaders } from "./Consumer.ts"
 import { octet, short, shortText, table, Values } from "./AmqpFrames.ts"
 
 /** Which properties a message has: these bits, and the values in the order of the bits. */
@@ -41,10 +42,6 @@ export const idIn = (header: Buffer): string => {
   if ((bits & deliveryModeBit) !== 0) values.octet()
   return values.shortText()
 }
-
-/** Headers of a message that are read, and the longest value of one, in characters. Others are left out. */
-const mostHeaders = 50
-const longestValue = 1_024
 
 /** The value of a header, as text; null: it is none, or is too long. Every kind has to be read, because the next value follows. */
 const headerValue = (values: Values): string | null => {

@@ -8,11 +8,17 @@ import {
   type SubscriptionProtocol,
   Subscriptions
 } from "@tidegate/connectors/Subscriptions"
-import { Egress, type Guard } from "@tidegate/egress/Egress"
+import { Egress } from "@tidegate/egress/Egress"
 import { amqpConsumer } from "./AmqpConsumer.ts"
 import type { Subscribing } from "./Consumer.ts"
+import { natsConsumer } from "./NatsConsumer.ts"
+import { sqsConsumer } from "./SqsConsumer.ts"
 
-const protocols: { readonly [P in SubscriptionProtocol]: Subscribing<P> } = { amqp: amqpConsumer }
+const protocols: { readonly [P in SubscriptionProtocol]: Subscribing<P> } = {
+  amqp: amqpConsumer,
+  nats: natsConsumer,
+  sqs: sqsConsumer
+}
 
 const notSubscribed = new SessionFailure({
   code: "TIMEOUT",
@@ -22,7 +28,7 @@ const notSubscribed = new SessionFailure({
 })
 
 const open = Effect.fnUntraced(function* <P extends SubscriptionProtocol>(
-  guard: Guard,
+  egress: Egress["Service"],
   protocol: P,
   place: SubscriptionPlaces[P]
 ): Effect.fn.Return<Subscription, BrokerRefusal | SessionFailure, Scope.Scope> {
@@ -32,7 +38,7 @@ const open = Effect.fnUntraced(function* <P extends SubscriptionProtocol>(
   const arrived = Latch.makeUnsafe()
   const consumer = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      protocols[protocol].subscribe(guard, place, {
+      protocols[protocol].subscribe(egress, place, {
         subscribed: () => Deferred.doneUnsafe(subscribed, Exit.void),
         arrived: () => arrived.openUnsafe(),
         ended: (failure) => {
@@ -63,5 +69,5 @@ const open = Effect.fnUntraced(function* <P extends SubscriptionProtocol>(
 /** Opens subscriptions through the guard. How many there may be, the caller decides. */
 export const layer: Layer.Layer<Subscriptions, never, Egress> = Layer.effect(
   Subscriptions,
-  Effect.map(Egress, ({ guard }) => Subscriptions.of({ open: (protocol, place) => open(guard, protocol, place) }))
+  Effect.map(Egress, (egress) => Subscriptions.of({ open: (protocol, place) => open(egress, protocol, place) }))
 )

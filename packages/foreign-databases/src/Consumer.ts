@@ -1,7 +1,11 @@
 import type { BrokerRefusal } from "@tidegate/connectors/Brokers"
 import type { SessionFailure } from "@tidegate/connectors/Failure"
 import type { Received, Settled, SubscriptionPlaces, SubscriptionProtocol } from "@tidegate/connectors/Subscriptions"
-import type { Guard } from "@tidegate/egress/Egress"
+import type { Egress } from "@tidegate/egress/Egress"
+
+/** Headers of a message that are read, and the longest value of one, in characters. Others are left out. */
+export const mostHeaders = 50
+export const longestValue = 1_024
 
 /** A subscription that is connected. Its messages wait in it, bounded in number and bytes, until they are taken. */
 export interface Consumer {
@@ -21,5 +25,5 @@ export interface ConsumerEvents {
 }
 
 export interface Subscribing<P extends SubscriptionProtocol> {
-  readonly subscribe: (guard: Guard, place: SubscriptionPlaces[P], events: ConsumerEvents) => Consumer
+  readonly subscribe: (egress: Egress["Service"], place: SubscriptionPlaces[P], events: ConsumerEvents) => Consumer
 }

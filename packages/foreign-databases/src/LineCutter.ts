@@ -16,14 +16,18 @@ export class LineCutter {
   #line: string | null = null
   /** These bytes, with the line end after them. */
   #body = nothing
+  readonly #longestKept: number
+  /** Bytes of them that are still to be dropped. */
+  #dropping = 0
 
   /**
    * `longest`: bytes of a line, with its end. `begin` returns how many bytes follow, before another line end; null: none. It throws if the
-   * line must end the session.
+   * line must end the session. What follows is dropped as it arrives, and passed on as nothing, if it has more than `longestKept` bytes.
    */
-  constructor(longest: number, begin: (line: string) => number | null) {
+  constructor(longest: number, begin: (line: string) => number | null, longestKept = Infinity) {
     this.#held = Buffer.allocUnsafe(longest)
     this.#begin = begin
+    this.#longestKept = longestKept
   }
 
   /** Whether no part of a line has arrived. */
@@ -58,12 +62,18 @@ export class LineCutter {
       pass(line, nothing)
     } else {
       this.#line = line
-      this.#body = Buffer.allocUnsafe(follows + lineEnd.length)
+      this.#dropping = follows > this.#longestKept ? follows : 0
+      this.#body = Buffer.allocUnsafe(follows - this.#dropping + lineEnd.length)
     }
     return until
   }
 
   #readBody(chunk: Buffer, at: number, line: string, pass: (line: string, body: Buffer) => void): number {
+    if (this.#dropping > 0) {
+      const dropped = Math.min(this.#dropping, chunk.length - at)
+      this.#dropping -= dropped
+      return at + dropped
+    }
     const body = this.#body
     const part = chunk.copy(body, this.#have, at)
     this.#have += part

@@ -1,11 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, type Scope } from "effect"
+import { Effect, Fiber, type Scope } from "effect"
 import type { Socket } from "node:net"
-import { type AmqpQueue, type Received, Subscriptions } from "@tidegate/connectors/Subscriptions"
-import { Egress } from "@tidegate/egress/Egress"
+import type { AmqpQueue, Received } from "@tidegate/connectors/Subscriptions"
 import { maxMessageBody } from "@tidegate/model/BrokerSource"
-import { eventually } from "../../../test/support/Waiting.ts"
-import { loopbackOnly } from "../../egress/src/Guard.ts"
 import {
   type Frame,
   frameKinds,
@@ -23,14 +20,11 @@ import {
   Values
 } from "../src/AmqpFrames.ts"
 import { messageIn } from "../src/AmqpProperties.ts"
-import * as BrokerSubscriptions from "../src/BrokerSubscriptions.ts"
 import { auth, forEver, listening } from "./Brokering.ts"
 import { FakeRabbit } from "./FakeRabbit.ts"
+import { numbered, opened, rejecting, seen, storing } from "./Subscribing.ts"
 
 /** Subscriptions at brokers: first at one that keeps to the protocol, then at strangers. */
-
-const over = (allow: ReadonlyArray<string>) =>
-  BrokerSubscriptions.layer.pipe(Layer.provide(Egress.layer({ allow, resolve: () => Promise.resolve(["127.0.0.1"]) })))
 
 const placeAt = (port: number, change: Partial<AmqpQueue> = {}): AmqpQueue => ({
   host: "broker.test",
@@ -45,22 +39,12 @@ const placeAt = (port: number, change: Partial<AmqpQueue> = {}): AmqpQueue => ({
   ...change
 })
 
-const open = (place: AmqpQueue, allow: ReadonlyArray<string> = loopbackOnly) =>
-  Effect.provide(
-    Subscriptions.use((subscriptions) => subscriptions.open("amqp", place)),
-    over(allow)
-  )
+const open = (place: AmqpQueue, allow?: ReadonlyArray<string>) => opened("amqp", place, allow)
 
 const fake: Effect.Effect<FakeRabbit, never, Scope.Scope> = Effect.acquireRelease(
   Effect.promise(() => FakeRabbit.start(auth.password)),
   (broker) => Effect.promise(() => broker.close())
 )
-
-const seen = (what: string, read: () => boolean) => Effect.promise(() => eventually(what, () => read() || null))
-const receipts = (received: ReadonlyArray<Received>) => received.map(({ receipt }) => receipt)
-const rejecting = (received: ReadonlyArray<Received>) => ({ stored: [], rejected: receipts(received) })
-const storing = (received: ReadonlyArray<Received>) => ({ stored: receipts(received), rejected: [] })
-const numbered = (count: number) => Array.from({ length: count }, (_, n) => ({ id: `m${n}`, body: `{"n":${n}}` }))
 
 describe("Subscription at a broker that speaks AMQP", () => {
   it.live("A message arrives with its id, its headers and what the broker says of it", () =>

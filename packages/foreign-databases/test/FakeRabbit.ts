@@ -32,14 +32,19 @@ export interface FakeMessage {
   readonly routingKey?: string
 }
 
-interface Queue {
-  readonly waiting: Array<FakeMessage>
-  readonly consumers: Set<Consumer>
+/** What a fake broker knows of its queue. */
+export interface Queue<C = unknown> {
+  readonly consumers: ReadonlySet<C>
+  /** Ids of messages that were acknowledged, and of those that were rejected. */
   readonly settled: Array<string>
   readonly dead: Array<string>
-  delivered: number
   /** The largest number of messages that were delivered and not settled at a time. */
   mostUnsettled: number
+}
+
+interface RabbitQueue extends Queue<Consumer> {
+  readonly consumers: Set<Consumer>
+  readonly waiting: Array<FakeMessage>
 }
 
 interface Consumer {
@@ -85,7 +90,7 @@ const deliveryOf = (tag: number, message: FakeMessage): ReadonlyArray<Uint8Array
 
 export class FakeRabbit {
   readonly password: string
-  readonly #queues = new Map<string, Queue>()
+  readonly #queues = new Map<string, RabbitQueue>()
   readonly #sockets = new Set<Socket>()
   readonly #server: Server
   /** Sign-ins that it has taken. */
@@ -105,10 +110,10 @@ export class FakeRabbit {
     return (this.#server.address() as { port: number }).port
   }
 
-  queue(name: string): Queue {
+  queue(name: string): RabbitQueue {
     let queue = this.#queues.get(name)
     if (queue === undefined) {
-      queue = { waiting: [], consumers: new Set(), settled: [], dead: [], delivered: 0, mostUnsettled: 0 }
+      queue = { waiting: [], consumers: new Set(), settled: [], dead: [], mostUnsettled: 0 }
       this.#queues.set(name, queue)
     }
     return queue
@@ -130,13 +135,12 @@ export class FakeRabbit {
     return new Promise((resolve) => this.#server.close(() => resolve()))
   }
 
-  #pump(queue: Queue): void {
+  #pump(queue: RabbitQueue): void {
     for (const consumer of queue.consumers) {
       while (queue.waiting.length > 0 && consumer.unsettled.size < consumer.prefetch) {
         const message = queue.waiting.shift()!
         const tag = ++consumer.tag
         consumer.unsettled.set(tag, message)
-        queue.delivered++
         queue.mostUnsettled = Math.max(queue.mostUnsettled, consumer.unsettled.size)
         for (const part of deliveryOf(tag, message)) consumer.socket.write(part)
       }
@@ -146,7 +150,7 @@ export class FakeRabbit {
   #serve(socket: Socket): void {
     this.#sockets.add(socket)
     const consumer: Consumer = { socket, unsettled: new Map(), prefetch: 0, tag: 0 }
-    let queue: Queue | null = null
+    let queue: RabbitQueue | null = null
     socket.on("error", () => undefined)
     socket.once("close", () => {
       this.#sockets.delete(socket)

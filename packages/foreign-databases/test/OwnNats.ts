@@ -29,6 +29,12 @@ export interface OwnNats extends OwnProgram {
   readonly port: number
   /** Makes a stream. */
   readonly stream: (name: string, settings: object) => Promise<void>
+  /** Makes a durable consumer of a stream. */
+  readonly consumer: (stream: string, name: string, settings?: object) => Promise<void>
+  /** Adds a message to the stream of its subject, and returns once the stream has it. */
+  readonly published: (subject: string, bodies: ReadonlyArray<string>) => Promise<void>
+  /** Messages of a consumer that are not delivered, and those that are not acknowledged. */
+  readonly left: (stream: string, name: string) => Promise<readonly [waiting: number, unsettled: number]>
   /** What a stream holds. */
   readonly kept: (stream: string) => Promise<ReadonlyArray<Kept>>
 }
@@ -36,17 +42,23 @@ export interface OwnNats extends OwnProgram {
 /** As much of the answers as the suite reads. */
 interface Answer {
   readonly error?: object
+  readonly num_pending: number
+  readonly num_ack_pending: number
   readonly state: { readonly first_seq: number; readonly messages: number }
   readonly message: { readonly subject: string; readonly hdrs?: string; readonly data?: string }
 }
 
 /** Answers to requests to the server's own subjects. */
-const asked = (port: number, as: NatsServer, requests: ReadonlyArray<readonly [subject: string, body: object]>) =>
+const asked = (
+  port: number,
+  as: NatsServer,
+  requests: ReadonlyArray<readonly [subject: string, body: object | string]>
+) =>
   new Promise<ReadonlyArray<Answer>>((resolve, reject) => {
     const raw = connect(port, "127.0.0.1")
     const answers = new Map<number, Answer>()
-    const said = ([subject, body]: readonly [string, object], i: number): string => {
-      const text = JSON.stringify(body)
+    const said = ([subject, body]: readonly [string, object | string], i: number): string => {
+      const text = typeof body === "string" ? body : JSON.stringify(body)
       return `PUB ${subject} _INBOX.owner.${i} ${Buffer.byteLength(text)}\r\n${text}\r\n`
     }
     const joined = (socket: Socket, nonce: string): void => {
@@ -96,6 +108,25 @@ export const ownNats = (config: string, owner: SignIn): Effect.Effect<OwnNats, n
       stream: async (name, settings) => {
         const [answer] = await asked(port, as, [[`$JS.API.STREAM.CREATE.${name}`, { name, ...settings }]])
         if (answer!.error !== undefined) throw new Error(JSON.stringify(answer))
+      },
+      consumer: async (stream, name, settings = {}) => {
+        const config = { durable_name: name, ack_policy: "explicit", ...settings }
+        const call = `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.${name}`
+        const [answer] = await asked(port, as, [[call, { stream_name: stream, config }]])
+        if (answer!.error !== undefined) throw new Error(JSON.stringify(answer))
+      },
+      published: async (subject, bodies) => {
+        const answers = await asked(
+          port,
+          as,
+          bodies.map((body) => [subject, body] as const)
+        )
+        const refused = answers.find(({ error }) => error !== undefined)
+        if (refused !== undefined) throw new Error(JSON.stringify(refused))
+      },
+      left: async (stream, name) => {
+        const [info] = await asked(port, as, [[`$JS.API.CONSUMER.INFO.${stream}.${name}`, {}]])
+        return [info!.num_pending, info!.num_ack_pending]
       },
       kept: async (stream) => {
         const [info] = await asked(port, as, [[`$JS.API.STREAM.INFO.${stream}`, {}]])

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { SubscriptionState } from "./BrokerSource.ts"
+import { brokerAuthTypes, SubscriptionState } from "./BrokerSource.ts"
 import { Channel, DeliveryMode, Schedule } from "./Channel.ts"
 import { RatePeriod } from "./Destination.ts"
 import { ProviderSettings } from "./ProviderSource.ts"
@@ -10,8 +10,8 @@ import { Timestamp } from "./Timestamp.ts"
 export const SourceMethod = Schema.Literals(["HEAD", "GET", "POST", "PUT", "PATCH", "DELETE"])
 export type SourceMethod = typeof SourceMethod.Type
 
-/** How a source verifies its requests; null: it does not. */
-export const SourceAuthType = Schema.Literals(["BASIC_AUTH", "API_KEY", "HMAC"])
+/** How a source verifies its requests, or signs in at its broker; null: it does not. */
+export const SourceAuthType = Schema.Literals(["BASIC_AUTH", "API_KEY", "HMAC", ...brokerAuthTypes])
 export type SourceAuthType = typeof SourceAuthType.Type
 
 /** A setting that may be absent or null: both mean its default. */

@@ -1,7 +1,8 @@
 import { Result, Schema } from "effect"
+import type { Source } from "@tidegate/model/Source"
 import { restoreMasked } from "@tidegate/redaction/Masking"
 import { providerFor, providerOf } from "@tidegate/verification/Providers"
-import { resolveAuthType, type SourceAuth, validateSourceAuth } from "@tidegate/verification/SourceAuth"
+import { resolveAuthType, validateSourceAuth } from "@tidegate/verification/SourceAuth"
 import { type FieldErrors, fieldError } from "./Input.ts"
 
 /** The `auth` members of a `config` before validation: their valid form depends on the `auth_type`. */
@@ -68,7 +69,7 @@ const resolved = (type: string, { auth, auth_type }: Written): Written => {
   }
 }
 
-type SourceAuthType = SourceAuth["auth_type"]
+type SourceAuthType = Source["config"]["auth_type"]
 
 const validateFor =
   (type: string): Validate<SourceAuthType> =>

@@ -23,19 +23,13 @@ import { Name, optional } from "./Members.ts"
 import { type Change, judgedByOwner, type Next, resource, type Situation } from "./Resource.ts"
 import { SourcePatch, SourceRecord, SourceWrite } from "./source/SourceDocument.ts"
 import { example } from "./source/Example.ts"
-import type { SourceConfig, SourceFields } from "./source/Fields.ts"
+import { defaultMethods, plainSettings, type SourceConfig, type SourceFields } from "./source/Fields.ts"
 import { brokerSettings, itemSettings, members, scheduledSettings, settings, Type } from "./source/Members.ts"
 import { misplacedProvider } from "./source/Provider.ts"
 import { modeAndProxy } from "./source/Proxy.ts"
 import { at } from "./ExampleIds.ts"
 import { slugOf } from "./source/Url.ts"
-import {
-  defaultMethods,
-  isWithoutSenders,
-  plainSettings,
-  refuseForeign,
-  settingsWithoutSenders
-} from "./source/WithoutSenders.ts"
+import { isWithoutSenders, refuseForeign, settingsWithoutSenders } from "./source/WithoutSenders.ts"
 
 export type { SourceConfig, SourceFields } from "./source/Fields.ts"
 

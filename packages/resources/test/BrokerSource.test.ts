@@ -69,6 +69,61 @@ describe("Source of a broker", () => {
     expect(refusedChange(orders, { config: { auth_type: null } })).toHaveLength(1)
   })
 
+  it("A broker that knows several kinds of credentials wants their kind named, takes none too, and keeps them with their address", () => {
+    const stream = { host: "nats.example.com", stream: "ORDERS", consumer: "tidegate" }
+    const nats = (config: Schema.JsonObject) => ({
+      name: "x",
+      type: "NATS_JETSTREAM",
+      config: Object.assign({ subscription: stream }, config)
+    })
+    const token = { auth_type: "NATS_TOKEN", auth: { token: "a-long-token" } }
+    const open = created(nats({}))
+    const signed = created(nats(token))
+    expect([open.config.auth_type, open.auth]).toEqual([null, {}])
+    expect([signed.config.auth_type, signed.auth]).toEqual([token.auth_type, token.auth])
+    const named = "config.auth_type: is required when config.auth is given: one of BASIC_AUTH, NATS_TOKEN, NATS_NKEY"
+    expect(refused(nats({ auth: token.auth }))).toEqual([named])
+    expect(refused(nats({ ...token, auth_type: "AWS_ACCESS_KEY" }))).toEqual([
+      "config.auth_type: must be one of BASIC_AUTH, NATS_TOKEN, NATS_NKEY, null"
+    ])
+    expect(refused(nats({ ...token, auth: { token: "a", disabled: true } }))).toEqual([
+      "config.auth.disabled: is for destinations only"
+    ])
+    const elsewhere = { subscription: { host: "evil.example.com" } }
+    const moved = "config.auth: must be sent again, as a whole: what is stored belongs to another address"
+    const masked = { auth_type: "NATS_TOKEN", auth: { token: "****oken" } }
+    expect(refusedChange(signed, { config: elsewhere })).toEqual([moved])
+    expect(refusedChange(signed, { config: { ...elsewhere, ...masked } })).toEqual([moved])
+    expect(updated(open, { config: elsewhere }).config.subscription).toMatchObject(elsewhere.subscription)
+    expect(updated(signed, { config: masked }).auth).toEqual(token.auth)
+    expect(updated(signed, { config: { auth_type: null } })).toMatchObject({ config: { auth_type: null }, auth: {} })
+    expect(updated(signed, { config: { subscription: { prefetch: 5 } } }).auth).toBe("unchanged")
+  })
+
+  it("A queue of SQS needs a region that its URL does not name, and an access key", () => {
+    const sqs = (
+      subscription: Schema.JsonObject,
+      auth: Schema.JsonObject = { access_key_id: "AKIA", secret_access_key: "s" }
+    ) => ({
+      name: "x",
+      type: "AWS_SQS",
+      config: { subscription, auth }
+    })
+    const queue_url = "https://sqs.eu-central-1.amazonaws.com/123456789012/orders"
+    const { auth, config } = created(sqs({ queue_url }))
+    expect([config.auth_type, auth]).toEqual(["AWS_ACCESS_KEY", { access_key_id: "AKIA", secret_access_key: "s" }])
+    expect(config.subscription).toEqual({ queue_url, region: null, visibility_timeout: 60 })
+    expect(refused(sqs({ queue_url: "https://queues.example.com/1/orders" }))).toEqual([
+      "config.subscription.region: is required: config.subscription.queue_url does not name the region"
+    ])
+    expect(refused(sqs({ queue_url, visibility_timeout: 1 }))).toEqual([
+      "config.subscription.visibility_timeout: must be a whole number from 10 to 43200"
+    ])
+    expect(refused(sqs({ queue_url }, { access_key_id: "AKIA" }))).toEqual([
+      "config.auth.secret_access_key: is required"
+    ])
+  })
+
   it("A change merges the subscription by member, and keeps the credentials with their address", () => {
     const { auth: kept, config } = updated(orders, { config: { subscription: { prefetch: 5 } } })
     expect(config.subscription).toEqual({ ...complete, prefetch: 5 })
@@ -87,7 +142,7 @@ describe("Source of a broker", () => {
       "type: cannot change to or from RABBITMQ: create another source"
     ])
     expect(refused({ name: "x", config: { subscription: place } })).toEqual([
-      "config.subscription: is for sources of type RABBITMQ only"
+      `config.subscription: is for sources of type ${brokerTypes.join(", ")} only`
     ])
   })
 })

@@ -65,6 +65,7 @@ import runPriorities from "./migrations/0062_run_priorities.ts"
 import keyExpiry from "./migrations/0063_key_expiry.ts"
 import sourceSchedules from "./migrations/0064_source_schedules.ts"
 import sourceSubscriptions from "./migrations/0065_source_subscriptions.ts"
+import moreBrokerSources from "./migrations/0066_more_broker_sources.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -133,7 +134,8 @@ const record = {
   "0062_run_priorities": runPriorities,
   "0063_key_expiry": keyExpiry,
   "0064_source_schedules": sourceSchedules,
-  "0065_source_subscriptions": sourceSubscriptions
+  "0065_source_subscriptions": sourceSubscriptions,
+  "0066_more_broker_sources": moreBrokerSources
 }
 const migrations = Migrator.fromRecord(record)
 

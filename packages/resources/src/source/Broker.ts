@@ -2,11 +2,14 @@ import { Result, Schema } from "effect"
 import type { BrokerSource } from "@tidegate/connectors/BrokerSource"
 import { brokerSourceOf, brokerSources } from "@tidegate/connectors/BrokerSources"
 import { type Config, completed, writtenMembers } from "@tidegate/connectors/Settings"
+import type { SourceAuthType } from "@tidegate/model/Source"
+import { outboundAuthOf, validateWrittenOutboundAuth } from "@tidegate/outbound-auth/OutboundAuth"
 import { hasMasks } from "@tidegate/redaction/Masking"
-import { changeSourceAuth, checkSourceAuth } from "../AuthInput.ts"
+import { validateSourceAuth } from "@tidegate/verification/SourceAuth"
+import { changeAuth, checkAuth } from "../AuthInput.ts"
 import { describedAs } from "../DescribedAs.ts"
 import { fieldError, type FieldErrors, isStorableJson, judgeBody } from "../Input.ts"
-import type { SourceConfig, SourceFields } from "./Fields.ts"
+import { plainSettings, type SourceConfig, type SourceFields } from "./Fields.ts"
 
 /** `config.subscription`: to what a source of a broker subscribes, as it is written; and the credentials in `config.auth`. */
 
@@ -34,10 +37,43 @@ const membersOf = (row: BrokerSource) => {
   return { members, required }
 }
 
-const Credentials = Schema.Struct({
+const sealed = "Encrypted at rest, masked on read"
+const UserAndPassword = Schema.Struct({
   username: Schema.String,
-  password: Schema.String.annotate({ description: "Encrypted at rest, masked on read" })
+  password: Schema.String.annotate({ description: sealed })
 }).annotate({ identifier: "BrokerCredentials", description: "With these the gateway signs in at the broker" })
+
+type Auth = BrokerSource["auths"][number]
+
+/** The members of a kind of credentials: their schemas, and their names for the document. */
+export const credentialsOf = (auth: Exclude<Auth, null>): Schema.Top => {
+  if (auth === "BASIC_AUTH") return UserAndPassword
+  const { settings, type } = outboundAuthOf(auth)!
+  return Schema.Struct(settings).annotate({ identifier: `Broker${pascal(type)}Credentials` })
+}
+
+/** The credentials of a type of sources, for the document. One that has only one kind implies it. */
+const authMembers = (auth: Auth, isOnly: boolean): Schema.Struct.Fields =>
+  auth === null
+    ? { auth_type: Schema.optionalKey(Schema.Null) }
+    : {
+        auth_type: isOnly ? Schema.optionalKey(Schema.Literal(auth)) : Schema.Literal(auth),
+        auth: credentialsOf(auth)
+      }
+
+/** What a read shows beside the subscription, which can be written back: settings for senders, which have no effect. */
+const shownMembers = (auths: ReadonlyArray<Auth>): Schema.Struct.Fields => {
+  const kinds = auths.filter((auth) => auth !== null)
+  const asShown = Object.keys(plainSettings).map((name) => [
+    name,
+    Schema.optionalKey(Schema.Json.annotate({ description: "Without effect: as a read shows it" }))
+  ])
+  return {
+    ...Object.fromEntries(asShown),
+    auth_type: Schema.NullOr(Schema.Literals(kinds)),
+    auth: Schema.Union([...kinds.map(credentialsOf), Schema.Struct({})])
+  }
+}
 
 /** A type with its schemas. */
 const rows = brokerSources.map((row) => {
@@ -49,11 +85,12 @@ const rows = brokerSources.map((row) => {
     row,
     Settings,
     Written: Schema.Struct(members) as unknown as Schema.Codec<Config>,
-    Config: Schema.Struct({
-      subscription: Settings,
-      auth_type: Schema.optionalKey(Schema.Literal(row.authType)),
-      auth: Credentials
-    }).annotate({ identifier: `${name}SourceConfig` }),
+    Config: Schema.Union([
+      ...row.auths.map((auth) =>
+        Schema.Struct({ subscription: Settings, ...authMembers(auth, row.auths.length === 1) })
+      ),
+      Schema.Struct({ subscription: Settings, ...shownMembers(row.auths) })
+    ]).annotate({ identifier: `${name}SourceConfig` }),
     Patch: settingsStruct(members, `${name}SubscriptionPatch`)
   }
 })
@@ -74,7 +111,10 @@ const within = (faults: FieldErrors): FieldErrors =>
 
 /** A row's own faults name members of `config`, as those of destinations do. */
 const ofMembers = (faults: FieldErrors): FieldErrors =>
-  faults.map(({ message, path }) => ({ path: path.replace(/^config\./, ""), message }))
+  faults.map(({ message, path }) => ({
+    path: path.replace(/^config\./, ""),
+    message: message.replaceAll("config.", `${place}.`)
+  }))
 
 /** The settings after a change: merged by member. `stored`: null for a new source. */
 export const subscriptionSettings = (
@@ -111,6 +151,39 @@ export type Credited = Pick<SourceConfig, "auth_type"> & { readonly auth: Source
 
 const none: Credited = { auth_type: null, auth: "unchanged" }
 const moved = "must be sent again, as a whole: what is stored belongs to another address"
+const missing = "is required: how the gateway signs in at the broker"
+
+/** What the settings of a kind of credentials must be. */
+const validating =
+  ({ auths, type }: BrokerSource) =>
+  (authType: unknown, auth: unknown): Result.Result<Credentials, FieldErrors> => {
+    if (authType === undefined || authType === null) {
+      if (auths.includes(null)) return Result.succeed({ auth_type: null, auth: {} })
+      return fieldError(authType === null ? "config.auth_type" : "config.auth", missing)
+    }
+    if (!auths.some((one) => one === authType)) {
+      const named = auths.map((one) => one ?? "null")
+      return fieldError("config.auth_type", `must be ${named.length > 1 ? "one of " : ""}${named.join(", ")}`)
+    }
+    const validated: Result.Result<{ readonly auth: Schema.JsonObject }, FieldErrors> =
+      authType === "BASIC_AUTH"
+        ? Result.map(validateSourceAuth(type, authType, auth), ({ auth }) => ({ auth: { ...auth } }))
+        : validateWrittenOutboundAuth(
+            authType,
+            auth,
+            auths.filter((one) => one !== null)
+          )
+    return Result.flatMap(validated, ({ auth }) =>
+      "disabled" in auth
+        ? fieldError("config.auth.disabled", "is for destinations only")
+        : Result.succeed({ auth_type: authType as SourceAuthType, auth })
+    )
+  }
+
+interface Credentials {
+  readonly auth_type: SourceAuthType | null
+  readonly auth: Schema.JsonObject
+}
 
 /**
  * The credentials with which the gateway signs in at the broker; none for a source of another kind. Fails closed: stored credentials stay with the
@@ -125,25 +198,25 @@ export const credentials = (
 ): Result.Result<Credited, FieldErrors> => {
   const row = brokerSourceOf(type)
   if (row === undefined || subscription === undefined) return Result.succeed(none)
-  const { authType, leadsTo } = row
+  const { auths, leadsTo } = row
   const { auth, auth_type } = written
-  // Their type is implied: a broker's sources have only one.
-  const given: WrittenAuth = auth === undefined || auth === null || auth_type ? written : { auth, auth_type: authType }
+  const isGiven = auth !== undefined && auth !== null
+  // A type of sources with one kind of credentials implies it.
+  const given: WrittenAuth = isGiven && auths.length === 1 && !auth_type ? { auth, auth_type: auths[0] } : written
+  const before = stored?.config
+  if (stored === null && isGiven && given.auth_type === undefined && Object.keys(auth).length > 0) {
+    return fieldError(
+      "config.auth_type",
+      `is required when config.auth is given: one of ${auths.filter(Boolean).join(", ")}`
+    )
+  }
   const judged: Result.Result<Credited, FieldErrors> =
     stored === null
-      ? checkSourceAuth(type, given)
-      : changeSourceAuth(type, given, { type, auth_type: stored.config.auth_type, auth: stored.auth })
+      ? checkAuth(given, { auth_type: null, auth: {} }, validating(row))
+      : changeAuth(given, { auth_type: stored.config.auth_type, auth: stored.auth }, validating(row))
   return Result.flatMap(judged, (next): Result.Result<Credited, FieldErrors> => {
-    if (next.auth_type !== authType) {
-      const path = auth_type === undefined || auth_type === null ? "config.auth" : "config.auth_type"
-      return fieldError(
-        path,
-        path === "config.auth" ? "is required: how the gateway signs in at the broker" : `must be ${authType}`
-      )
-    }
-    const before = stored?.config.subscription
-    const isKept = auth === undefined || auth === null || hasMasks(authType, auth)
-    return before !== undefined && isKept && leadsTo(subscription) !== leadsTo(before)
+    const isKept = next.auth_type !== null && (!isGiven || hasMasks(next.auth_type, auth))
+    return before?.subscription !== undefined && isKept && leadsTo(subscription) !== leadsTo(before.subscription)
       ? fieldError("config.auth", moved)
       : Result.succeed(next)
   })

@@ -1,5 +1,5 @@
 import type { Schema } from "effect"
-import type { Source } from "@tidegate/model/Source"
+import type { Source, SourceMethod } from "@tidegate/model/Source"
 
 /** `config` as stored: all members of the record's except `auth`, which has a column of its own. */
 export type SourceConfig = Omit<Source["config"], "auth">
@@ -15,3 +15,16 @@ export interface SourceFields {
   readonly config: SourceConfig
   readonly auth: Schema.JsonObject
 }
+
+export const defaultMethods: ReadonlyArray<SourceMethod> = ["POST", "PUT", "PATCH", "DELETE"]
+
+/** The settings for senders, of a source that nobody can send to. */
+export const plainSettings = {
+  allowed_http_methods: defaultMethods,
+  custom_response: null,
+  mode: "webhook",
+  proxy: null,
+  chat_defer_ephemeral: false,
+  rate_limit: null,
+  rate_limit_period: null
+} as const

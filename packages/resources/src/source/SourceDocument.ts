@@ -1,16 +1,18 @@
 import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
+import { brokerAuthTypes } from "@tidegate/model/BrokerSource"
 import { RatePeriod } from "@tidegate/model/Destination"
 import { ProviderSettings, providerType } from "@tidegate/model/ProviderSource"
 import { ScheduleSettings, scheduledType } from "@tidegate/model/ScheduledSource"
 import { ProxySettings, Source, SourceMethod } from "@tidegate/model/Source"
 import { systemType } from "@tidegate/model/SystemSource"
+import { outboundAuthOf } from "@tidegate/outbound-auth/OutboundAuth"
 import type { Provider, ProviderSetting } from "@tidegate/verification/Provider"
 import { providers } from "@tidegate/verification/Providers"
 import { algorithms, encodings } from "@tidegate/verification/SignatureScheme"
 import { alsoBeside, describedAs, otherNames } from "../DescribedAs.ts"
 import { HeaderName, Name, optional, secretText, setting, shownText } from "../Members.ts"
-import { brokerConfigs, ShownSubscription, WrittenSubscription } from "./Broker.ts"
+import { brokerConfigs, credentialsOf, ShownSubscription, WrittenSubscription } from "./Broker.ts"
 import { example } from "./Example.ts"
 import { itemSettings, members, RateLimit, Response, settings, Type } from "./Members.ts"
 import { Empty } from "./Proxy.ts"
@@ -250,8 +252,10 @@ export const SourcePatch = Schema.Struct({
       ...itemSettings,
       schedule: optional(PatchedSchedule),
       subscription: optional(WrittenSubscription),
-      auth_type: setting(Schema.Literals(["BASIC_AUTH", "API_KEY", "HMAC", "PROVIDER_SIGNATURE"])),
-      auth: setting(Schema.Union([...anyAuth, ...written.map(({ Auth }) => Auth), Empty]))
+      auth_type: setting(Schema.Literals(["BASIC_AUTH", "API_KEY", "HMAC", "PROVIDER_SIGNATURE", ...brokerAuthTypes])),
+      auth: setting(
+        Schema.Union([...anyAuth, ...written.map(({ Auth }) => Auth), ...brokerAuthTypes.map(credentialsOf), Empty])
+      )
     }).annotate({ identifier: "SourceConfigPatch" })
   )
 })
@@ -297,6 +301,12 @@ const shownAuth = (authType: Provider["authType"], own: object) =>
     )
   )
 
+/** How the gateway signs in at a broker, as a read shows it. */
+const shownCredentials = (type: string) =>
+  Schema.Struct(
+    Object.fromEntries(Object.keys(outboundAuthOf(type)!.settings).map((name) => [name, optional(Schema.String)]))
+  )
+
 /**
  * By `auth_type`. Null is listed together with HMAC, because generated clients (openapi-fetch) lose a member that can only be
  * null; its `auth` has none of these settings.
@@ -310,7 +320,14 @@ const ShownConfig = Schema.Union([
     auth: shownAuth("HMAC", HmacAuth.fields)
   }),
   Schema.Struct({ ...shown, auth_type: Schema.Literal("API_KEY"), auth: shownAuth("API_KEY", ApiKeyAuth.fields) }),
-  Schema.Struct({ ...shown, auth_type: Schema.Literal("BASIC_AUTH"), auth: shownAuth("BASIC_AUTH", BasicAuth.fields) })
+  Schema.Struct({ ...shown, auth_type: Schema.Literal("BASIC_AUTH"), auth: shownAuth("BASIC_AUTH", BasicAuth.fields) }),
+  ...brokerAuthTypes.map((type) =>
+    Schema.Struct({
+      ...shown,
+      auth_type: Schema.Literal(type),
+      auth: shownCredentials(type)
+    })
+  )
 ]).annotate({ identifier: "SourceConfig" })
 
 /** A source as it is returned. */

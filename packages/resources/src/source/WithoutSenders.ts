@@ -2,11 +2,11 @@ import { Result, type Schema } from "effect"
 import { brokerSourceOf, brokerSources } from "@tidegate/connectors/BrokerSources"
 import { providerType } from "@tidegate/model/ProviderSource"
 import { scheduledType } from "@tidegate/model/ScheduledSource"
-import type { Source, SourceMethod } from "@tidegate/model/Source"
+import type { Source } from "@tidegate/model/Source"
 import { systemType } from "@tidegate/model/SystemSource"
 import { every, fieldError, type FieldErrors } from "../Input.ts"
 import { type Credited, credentials, subscriptionSettings } from "./Broker.ts"
-import type { SourceConfig, SourceFields } from "./Fields.ts"
+import { defaultMethods, plainSettings, type SourceConfig, type SourceFields } from "./Fields.ts"
 import { providerSettings } from "./Provider.ts"
 import { scheduleSettings } from "./Schedule.ts"
 
@@ -61,18 +61,6 @@ export const refuseForeign = (type: string, config: Written): Result.Result<void
   }
   return Result.void
 }
-
-export const defaultMethods: ReadonlyArray<SourceMethod> = ["POST", "PUT", "PATCH", "DELETE"]
-
-export const plainSettings = {
-  allowed_http_methods: defaultMethods,
-  custom_response: null,
-  mode: "webhook",
-  proxy: null,
-  chat_defer_ephemeral: false,
-  rate_limit: null,
-  rate_limit_period: null
-} as const
 
 const isEmpty = (value: unknown): boolean => value == null || Object.keys(value).length === 0
 

@@ -169,6 +169,8 @@ export const makeSenders = Effect.fnUntraced(function* (
   })
 
   return {
+    marked,
+
     session: (attempt: Attempt, session: HeldSession, message: Message, facts: AttemptFacts): void =>
       session.send(message, marked(attempt, facts), timeOf(attempt), holdsLease, (exit) =>
         soon(attempt, () => sent(attempt, exit))

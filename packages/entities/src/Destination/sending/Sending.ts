@@ -111,7 +111,8 @@ export const makeSending = Effect.fnUntraced(function* ({ opening, ...host }: Se
     }
     // The recorded request shows no credential that is sent.
     const shown = credentials === "forward" ? item.payload : message
-    const facts = factsOf(attempt, connection, destination, shown)
+    const plain = factsOf(attempt, connection, destination, shown)
+    const facts = sender.kind === "http" && sender.marksMessages === true ? senders.marked(attempt, plain) : plain
     if (sender.kind === "session") {
       attempt.method = sender.method
       attempt.url = sender.shownUrl

@@ -139,7 +139,7 @@ export const awsSns = connector({
       contentType: form,
       body: [`Action=${action}`, "Version=2010-03-31", `TopicArn=${encodeURIComponent(topic_arn)}`, ...pairs].join("&")
     })
-    return awsSender(
+    const sender = awsSender(
       { auth, service: "sns", region, url: `${endpoint ?? awsOrigin("sns", region)}/` },
       (...event) => call("Publish", [entryOf(...event).text]),
       judgeAws(({ body }) => /<MessageId>[\w-]+<\/MessageId>/.test(body.toString("latin1", 0, 4_096))),
@@ -163,5 +163,7 @@ export const awsSns = connector({
         error: "Code"
       }
     )
+    // A topic that delivers raw messages hands attributes on: to a queue, from which a source may read them.
+    return { ...sender, marksMessages: true }
   }
 })

@@ -35,7 +35,7 @@ export const sqsSource = brokerSource({
   place: ({ queue_url, region, visibility_timeout }, auth) => ({
     queueUrl: queue_url,
     region: regionOf({ queue_url, region }),
-    key: signingKeyOf({ settings: auth }) ?? nobody,
+    key: signingKeyOf(auth) ?? nobody,
     visibilityTimeout: visibility_timeout,
     connectTimeout
   }),

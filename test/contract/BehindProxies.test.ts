@@ -43,6 +43,18 @@ it("Sources and the API are each available only at their own origin", async ({ g
   expect((await gateway.requests(source.id)).length).toBe(2)
 })
 
+it("Nobody becomes the demo user by default through a proxy, and the dashboard does not offer it", async ({
+  proxied
+}) => {
+  const login = await proxied(api, "198.51.100.1", { method: "POST", path: "/v1/auth/demo/login" })
+  expect([login.status, JSON.parse(login.body).code]).toEqual([403, "LOGIN_DISABLED"])
+  const ways = await proxied(api, "198.51.100.1", {
+    path: "/dashboard/session",
+    headers: [["x-tidegate-dashboard", "1"]]
+  })
+  expect(JSON.parse(ways.body)).toEqual({ identity_provider: false, demo: false })
+})
+
 it("Links to the API and URLs of sources use their own origins", async ({ gateway, proxied }) => {
   const source = await gateway.source()
   const sent = await proxied(hooks, "198.51.100.1", { method: "POST", path: `/e/${source.id}`, body: "{}" })

@@ -42,7 +42,7 @@ export interface Settings {
   /** The proxies whose forwarded client addresses are trusted. */
   readonly trustedProxies: TrustedProxies
   readonly egressAllow: ReadonlyArray<string>
-  /** Whether loopback targets are allowed only by default, because only this machine reaches the gateway, and the setting is absent. */
+  /** Whether loopback targets are allowed only by default, because nobody but this machine reaches the gateway, and the setting is absent. */
   readonly egressByDefault: boolean
   /** Calls per minute of one API key to the control API; 0: no limit. */
   readonly apiRateLimit: number
@@ -193,6 +193,9 @@ const optional = (name: string) => Config.option(Config.Redacted(name))
 
 export const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"])
 
+/** The same in URLs. */
+const ownNames: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"])
+
 /** A URL to which paths can be appended. */
 const isBase = ({ hash, protocol, search }: URL): boolean => /^https?:$/.test(protocol) && search === "" && hash === ""
 
@@ -253,9 +256,8 @@ export const settings = Effect.gen(function* () {
   const recordDays = yield* Config.withDefault(days("TIDEGATE_RECORD_RETENTION_DAYS"), retentionDefaults.recordDays)
   const allow = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_EGRESS_ALLOW")))
 
-  const trustedProxies = parseTrustedProxies(
-    listed(yield* Config.withDefault(Config.String("TIDEGATE_TRUSTED_PROXIES"), ""))
-  )
+  const proxies = listed(yield* Config.withDefault(Config.String("TIDEGATE_TRUSTED_PROXIES"), ""))
+  const trustedProxies = parseTrustedProxies(proxies)
   if (Result.isFailure(trustedProxies)) {
     return yield* new SettingsError({
       message: `TIDEGATE_TRUSTED_PROXIES must be networks like 10.0.0.0/8 or addresses, with commas between them, and not all there are: "${trustedProxies.failure}" is none`
@@ -307,8 +309,12 @@ export const settings = Effect.gen(function* () {
       message: `TIDEGATE_RECORD_RETENTION_DAYS (${recordDays}) must not be less than TIDEGATE_PAYLOAD_RETENTION_DAYS (${payloadDays})`
     })
   }
-  // A runner that other machines reach is no laptop, although its HOST, which has only health checks, is on loopback by default.
-  const isAlone = loopback.has(host) && (role !== "runner" || loopback.has(runnerHost))
+  // A proxy on this machine brings others, and so does the cluster's port of a runner, although HOST is on loopback.
+  const isAlone =
+    loopback.has(host) &&
+    (role !== "runner" || loopback.has(runnerHost)) &&
+    [Option.getOrNull(publicUrl), ingressUrl].every((url) => url === null || ownNames.has(url.hostname)) &&
+    proxies.length === 0
   const egressByDefault = allow === null && isAlone
   const tls = yield* tlsFiles
   // Refused, because a runner's port only has the health checks, which load balancers call without TLS.
@@ -350,9 +356,9 @@ export const settings = Effect.gen(function* () {
     teamLimits: most,
     loops: { hops, descendants },
     signIn: {
-      // Anybody who reaches the demo login is an owner of the demo team, so by default it is on only if the gateway listens on loopback.
-      demo: demoLogin === null ? loopback.has(host) : demoLogin === "on",
-      demoHosts: new Set(["127.0.0.1", "localhost", "[::1]", URL.parse(shownUrl)?.hostname ?? "localhost"]),
+      // Anybody who reaches the demo login is an owner of the demo team, so by default it is on only if nobody else reaches the gateway.
+      demo: demoLogin === null ? isAlone : demoLogin === "on",
+      demoHosts: new Set([...ownNames, URL.parse(shownUrl)?.hostname ?? "localhost"]),
       siteAdmins: new Set(listed(foldAddress(siteAdmins))),
       foundsTeams: newUsers === "team",
       issuer: oidcIssuer === null || oidcAudience === null ? null : { issuer: oidcIssuer, audience: oidcAudience },

@@ -23,16 +23,34 @@ describe("Gateway settings", () => {
     })
   )
 
-  it.effect("Deliveries to loopback are allowed by default only to a process that no other machine reaches", () =>
-    Effect.gen(function* () {
-      const runner = { TIDEGATE_ROLE: "runner", PUBLIC_URL: "https://gateway.example.com" }
-      const open = { HOST: "0.0.0.0", PUBLIC_URL: "https://gateway.example.com" }
-      const reached = { ...runner, TIDEGATE_RUNNER_HOST: "10.0.0.5" }
-      const allowed = (env: Record<string, string>) => Effect.map(read(env), ({ egressAllow }) => egressAllow)
-      for (const env of [{}, runner]) expect(yield* allowed(env)).toEqual(["127.0.0.0/8", "::1/128"])
-      for (const env of [open, reached]) expect(yield* allowed(env)).toEqual([])
-      expect(yield* allowed({ ...reached, TIDEGATE_EGRESS_ALLOW: "127.0.0.1/32" })).toEqual(["127.0.0.1/32"])
-    })
+  it.effect(
+    "Demo login and deliveries to loopback are on by default only where no other machine reaches the process",
+    () =>
+      Effect.gen(function* () {
+        const published = { PUBLIC_URL: "https://gateway.example.com" }
+        const given = (env: Record<string, string>) =>
+          Effect.map(read(env), ({ egressAllow, signIn }) => ({ egressAllow, demo: signIn.demo }))
+        const alone = [
+          {},
+          { PUBLIC_URL: "http://localhost:9000" },
+          { PUBLIC_URL: "http://[::1]:8080", TIDEGATE_INGRESS_URL: "http://127.0.0.1:8080" },
+          { TIDEGATE_ROLE: "runner" }
+        ]
+        for (const env of alone) {
+          expect([env, yield* given(env)]).toEqual([env, { demo: true, egressAllow: ["127.0.0.0/8", "::1/128"] }])
+        }
+        const reached = [
+          { ...published, HOST: "0.0.0.0" },
+          // Behind a proxy of the same machine.
+          published,
+          { TIDEGATE_INGRESS_URL: "https://hooks.example.com" },
+          { TIDEGATE_TRUSTED_PROXIES: "127.0.0.1" },
+          { TIDEGATE_ROLE: "runner", TIDEGATE_RUNNER_HOST: "10.0.0.5" }
+        ]
+        for (const env of reached) expect([env, yield* given(env)]).toEqual([env, { demo: false, egressAllow: [] }])
+        const asked = { ...published, TIDEGATE_EGRESS_ALLOW: "127.0.0.1/32", TIDEGATE_DEMO_LOGIN: "on" }
+        expect(yield* given(asked)).toEqual({ demo: true, egressAllow: ["127.0.0.1/32"] })
+      })
   )
 
   it.effect("Error of a wrong setting names the variable and the fault, without the value", () =>

@@ -31,6 +31,10 @@ export const SignInSettings = Context.Reference<SignIn>("@tidegate/api/SignInSet
   })
 })
 
+/** Whether anyone may sign in as the demo user under this `Host`. */
+export const takesDemo = ({ demo, demoHosts }: SignIn, host: string | undefined): boolean =>
+  demo && demoHosts.has((host ?? "").toLowerCase().replace(/:\d*$/, ""))
+
 /** Checked with every call, so that a removed address loses the rights at once. */
 export const isSiteAdmin = (
   { siteAdmins }: SignIn,

@@ -11,7 +11,7 @@ import { CurrentTeam } from "../contract/Authorization.ts"
 import { admit, newToken } from "./Admission.ts"
 import { login, profile } from "./AuthApi.ts"
 import { IdTokens } from "../IdTokens.ts"
-import { SignInSettings } from "../SignInSettings.ts"
+import { SignInSettings, takesDemo } from "../SignInSettings.ts"
 import { read, type WithBody } from "../handlers/Calls.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
 
@@ -99,10 +99,9 @@ export const layer = HttpApiBuilder.group(
       .handle("demo", () =>
         Effect.gen(function* () {
           const { headers } = yield* HttpServerRequest.HttpServerRequest
-          const host = (headers["host"] ?? "").toLowerCase().replace(/:\d*$/, "")
           // Each call is counted: it has no credential, and creates a session.
           yield* stranger
-          if (!settings.demo || !settings.demoHosts.has(host)) {
+          if (!takesDemo(settings, headers["host"])) {
             return yield* fail("LOGIN_DISABLED", "the demo login is switched off here")
           }
           const token = newToken()

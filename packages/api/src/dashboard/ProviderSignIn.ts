@@ -17,7 +17,7 @@ import { admit } from "../auth/Admission.ts"
 import { Credentials, isRefusal } from "../Credentials.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
 import { IdTokens } from "../IdTokens.ts"
-import { SignInSettings } from "../SignInSettings.ts"
+import { SignInSettings, takesDemo } from "../SignInSettings.ts"
 import { begun } from "./BrowserSession.ts"
 import { exchangeCode, type SignInClient } from "./CodeExchange.ts"
 import { ofOwnPage } from "./OwnPage.ts"
@@ -80,7 +80,13 @@ export const layer: Layer.Layer<
           }
 
     yield* router.add("GET", "/dashboard/session", (request) =>
-      Effect.as(ofOwnPage(request), HttpServerResponse.jsonUnsafe({ identity_provider: client !== null }))
+      Effect.as(
+        ofOwnPage(request),
+        HttpServerResponse.jsonUnsafe({
+          identity_provider: client !== null,
+          demo: takesDemo(settings, request.headers["host"])
+        })
+      )
     )
 
     const configured =

@@ -154,6 +154,11 @@ describe.skipIf(!hasBrowser)("Hostile content in the dashboard", () => {
       await page.locator("main").getByText(text).first().waitFor({ state: "attached" })
       expect([path, await dangerous(page, planted.origin), await page.title()]).toEqual([path, 0, "Tidegate"])
     }
+    await page.goto(`./requests/${hostile.json}`)
+    await page.getByRole("tab", { name: "Tree" }).first().click()
+    for (const part of await page.locator(".tree summary").all()) await part.click()
+    await page.locator(".tree").getByText("http-equiv").first().waitFor()
+    expect(await dangerous(page, planted.origin)).toBe(0)
     // The destination's answer, with its headers.
     await page.goto(`./events?destination_id=${destination.id}&status=FAILED`)
     await firstRow(page).click()

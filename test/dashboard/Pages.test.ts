@@ -685,6 +685,61 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.getByText(/^Searched: all [1-9]\d* of this time, back to \d{4}-.* GMT.\d{4}\.$/).waitFor()
   })
 
+  it("A body is a tree that unfolds with all digits of its numbers, and a picture is seen, unless it is a document", async ({
+    gateway,
+    page
+  }) => {
+    const { url } = await gateway.source()
+    const send = async (type: string, body: string | Uint8Array<ArrayBuffer>) => {
+      const answer = await fetch(url, { method: "POST", headers: { "content-type": type }, body })
+      return ((await answer.json()) as { request_id: string }).request_id
+    }
+    const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    const json = `{"order":{"id":12345678901234567890,"lines":[${"1,".repeat(149)}"last"]}}`
+    await turnTo(page, `requests/${await send("application/json", json)}`)
+    await page.getByRole("tab", { name: "Tree" }).click()
+    const tree = page.locator(".tree")
+    expect(await tree.textContent()).toBe("order: { 2 }")
+    await tree.getByText("order").click()
+    await tree.getByText("12345678901234567890").waitFor()
+    await tree.getByText("lines").click()
+    await tree.getByRole("button", { name: "Show more: 100 of 150 are shown" }).click()
+    await tree.getByText('"last"').waitFor()
+    expect(await violations(page)).toEqual([])
+
+    const picture = page.getByRole("img", { name: "What was sent, as a picture" })
+    await turnTo(page, `requests/${await send("text/plain", Uint8Array.from(Buffer.from(dot, "base64")))}`)
+    await picture.waitFor()
+    expect(await picture.evaluate((image: { readonly naturalWidth: number }) => image.naturalWidth)).toBe(1)
+    await turnTo(
+      page,
+      `requests/${await send("image/svg+xml", '<svg xmlns="http://www.w3.org/2000/svg"><rect/></svg>')}`
+    )
+    await page.getByText("<rect/>").waitFor()
+    expect(await picture.count()).toBe(0)
+
+    // Laid out, it would have five thousand million characters.
+    const deep = "[".repeat(50_000) + "]".repeat(50_000)
+    await turnTo(page, `requests/${await send("application/json", deep)}`)
+    await page.getByText("[[[[[[[[[[").first().waitFor()
+    // Forty levels are laid out, and can be a tree.
+    await turnTo(page, `requests/${await send("application/json", "[".repeat(40) + "]".repeat(40))}`)
+    await page.getByRole("tab", { name: "Tree" }).click()
+    await page.locator(".tree summary").waitFor()
+  })
+
+  it("The first visit on the gateway's own machine is signed in as the demo user, and says so; after a sign-out, it is not", async ({
+    stranger
+  }) => {
+    const page = await stranger("./", true)
+    await heading(page, "Overview").waitFor()
+    const notice = page.getByText("You are signed in as the demo user, because only this machine reaches the gateway.")
+    await notice.waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.getByRole("button", { name: "Sign out" }).click()
+    await page.getByRole("button", { name: "Look around as the demo user" }).waitFor()
+  })
+
   it("Signing out ends the session", async ({ page }) => {
     await page.getByRole("button", { name: "Sign out" }).click()
     await page.getByLabel("API key").waitFor()

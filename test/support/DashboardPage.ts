@@ -41,10 +41,13 @@ export const it = gatewayIt
   })
   /** What the pages of the suite have carried out: buttons with the calls that the gateway accepted. */
   .extend("carried", { scope: "file" }, () => new Set<string>())
-  /** Makes a new browser, where nobody is signed in, with a list of what goes wrong in its page. */
+  /**
+   * Makes a new browser, where nobody is signed in, with a list of what goes wrong in its page. Somebody has signed out there before, unless it
+   * is unused: on the gateway's own machine, the first visit is signed in as the demo user.
+   */
   .extend("visitor", { scope: "file" }, async ({ browser, carried, gateway }) => {
     const [document, routes] = [await apiDocument(), await routesOf()]
-    return async () => {
+    return async (isUnused = false) => {
       const faults: Array<string> = []
       const context = await browser.newContext({ viewport, baseURL: `${gateway.origin}/dashboard/` })
       context.setDefaultTimeout(patience)
@@ -52,6 +55,9 @@ export const it = gatewayIt
         carried.add(actionOf(document, routes, { path: path.replace(/^\/dashboard/, ""), ...more }))
       })
       await context.addInitScript(watching)
+      // A page without an address has no storage.
+      const remembers = 'try { localStorage.setItem("signed-out", "yes") } catch {}'
+      if (!isUnused) await context.addInitScript({ content: remembers })
       const page = await context.newPage()
       page.on("pageerror", (error) => faults.push(error.message))
       page.on("console", (message) => {
@@ -68,8 +74,8 @@ export const it = gatewayIt
       for (const { context } of opened) await context.close()
       expect(opened.flatMap(({ faults }) => faults)).toEqual([])
     })
-    return async (address: string): Promise<Page> => {
-      const visit = await visitor()
+    return async (address: string, isUnused = false): Promise<Page> => {
+      const visit = await visitor(isUnused)
       opened.push(visit)
       await visit.page.goto(address)
       return visit.page

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router"
 import { type FormEvent, lazy, Suspense, useCallback, useEffect, useRef, useState } from "react"
+import { rememberSignOut, wasSignedInAtOnce } from "./demo.ts"
 import { endSession, folder } from "./gateway.ts"
 import { groups } from "./menu.ts"
 import { forgetBins } from "./pages/bins.ts"
@@ -134,8 +135,24 @@ const Teams = () => {
 
 const signOut = async (isUser: boolean) => {
   forgetBins()
+  rememberSignOut()
   await endSession(isUser)
   location.assign(folder)
+}
+
+/** Why nobody was asked who they are. */
+const AtOnce = () => {
+  const [isShown, setShown] = useState(wasSignedInAtOnce())
+  if (!isShown) return null
+  return (
+    <div className="notice" role="status">
+      You are signed in as the demo user, because only this machine reaches the gateway. An operator can switch that off
+      with <code>TIDEGATE_DEMO_LOGIN=off</code>.{" "}
+      <button type="button" className="link" onClick={() => setShown(false)}>
+        Close
+      </button>
+    </div>
+  )
 }
 
 /** What is around every page. */
@@ -185,6 +202,7 @@ export const Shell = () => {
       <main className="page" id="page">
         <Names>
           <Saying>
+            <AtOnce />
             <Outlet />
           </Saying>
         </Names>

@@ -89,9 +89,9 @@ export const beginSession = async (credential: string): Promise<void> => {
   await callFolder("POST", "session", { credential })
 }
 
-/** Whether people can sign in with the operator's identity provider. */
-export const hasProvider = async (): Promise<boolean> =>
-  ((await callFolder("GET", "session")) as { readonly identity_provider: boolean }).identity_provider
+/** How people can sign in besides with a key: with the operator's identity provider, as the demo user. */
+export const waysToSignIn = async () =>
+  (await callFolder("GET", "session")) as { readonly identity_provider: boolean; readonly demo: boolean }
 
 /** Leaves the dashboard for the identity provider, which sends the browser back to `answerOfProvider`. */
 export const beginAtProvider = async (): Promise<void> => {

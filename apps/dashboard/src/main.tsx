@@ -2,6 +2,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
 import { RouterProvider } from "@tanstack/react-router"
 import { lazy, StrictMode, Suspense, use, useMemo, useState } from "react"
 import { createRoot } from "react-dom/client"
+import { rememberSignOut } from "./demo.ts"
 import { answerOfProvider, endAtProvider, endSession, folder, isSignedOut, messageOf, tokenOfShare } from "./gateway.ts"
 import { SignIn } from "./pages/SignIn.tsx"
 import { Failure, Loading } from "./parts/States.tsx"
@@ -18,6 +19,7 @@ const queries = new QueryClient({
 const Shared = lazy(async () => ({ default: (await import("./pages/Shared.tsx")).Shared }))
 
 const signOut = async () => {
+  rememberSignOut()
   await endSession(false)
   location.assign(folder)
 }

@@ -1,13 +1,20 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query"
-import { type FormEvent, useState } from "react"
-import { beginAtProvider, beginDemo, beginSession, hasProvider, messageOf } from "../gateway.ts"
+import { type FormEvent, useEffect, useState } from "react"
+import { signInAtOnce, signsInAtOnce } from "../demo.ts"
+import { beginAtProvider, beginDemo, beginSession, messageOf, waysToSignIn } from "../gateway.ts"
+import { Loading } from "../parts/States.tsx"
 
 /** Signing in with an API key, or with the identity provider or as the demo user where the operator allows it. */
 export const SignIn = ({ failure }: { readonly failure: string | null }) => {
   const queries = useQueryClient()
-  const provider = useQuery({ queryKey: ["identity provider"], queryFn: hasProvider, staleTime: Infinity })
+  const { data: ways, isPending } = useQuery({
+    queryKey: ["ways to sign in"],
+    queryFn: waysToSignIn,
+    staleTime: Infinity
+  })
   const [error, setError] = useState(failure)
   const [isBusy, setBusy] = useState(false)
+  const [isAtOnce, setAtOnce] = useState(failure === null && signsInAtOnce())
   const attempt = async (begin: () => Promise<void>) => {
     setBusy(true)
     setError(null)
@@ -21,15 +28,23 @@ export const SignIn = ({ failure }: { readonly failure: string | null }) => {
     }
     setBusy(false)
   }
+  const offersDemo = ways?.demo === true
+  // People with an identity provider are somebody, and choose it.
+  const begins = isAtOnce && offersDemo && !ways.identity_provider
+  useEffect(() => {
+    if (begins) void attempt(signInAtOnce).then(() => setAtOnce(false))
+    // Once: a second try would hide why the first one has failed.
+  }, [begins])
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const key = new FormData(event.currentTarget).get("key")
     void attempt(() => beginSession(typeof key === "string" ? key.trim() : ""))
   }
+  if (isAtOnce && (isPending || begins)) return <Loading />
   return (
     <main className="signin">
       <h1>Tidegate</h1>
-      {provider.data === true ? (
+      {ways?.identity_provider === true ? (
         <button type="button" className="primary" disabled={isBusy} onClick={() => void attempt(beginAtProvider)}>
           Sign in with your organization
         </button>
@@ -44,9 +59,11 @@ export const SignIn = ({ failure }: { readonly failure: string | null }) => {
           Sign in
         </button>
       </form>
-      <button type="button" disabled={isBusy} onClick={() => void attempt(beginDemo)}>
-        Look around as the demo user
-      </button>
+      {offersDemo ? (
+        <button type="button" disabled={isBusy} onClick={() => void attempt(beginDemo)}>
+          Look around as the demo user
+        </button>
+      ) : null}
       {error === null ? null : (
         <p role="alert" className="notice bad">
           {error}

@@ -1,40 +1,47 @@
 import { useMemo, useState } from "react"
 import { Copy } from "./Copy.tsx"
+import { Picture, pictureType } from "./Picture.tsx"
+import { Tree } from "./Tree.tsx"
 
 /** Longer texts are shown in part: the page stays quick, and the whole can be copied or downloaded. */
 const longestShown = 200_000
 
-/** JSON with line breaks. Works on the text, so that numbers keep all their digits. Null: it is no JSON. */
-export const pretty = (text: string): string | null => {
-  if (!/^\s*[[{]/.test(text)) return null
+/** Longer layouts are not made: the indentation of deep nesting is the square of what was sent. */
+const longestLaidOut = 4 * longestShown
+
+/** A part of JSON that line breaks depend on; numbers and names of values stand between them. */
+const jsonPart = /"(?:[^"\\]|\\.)*"|[{}[\],:]|\s+/g
+
+const isJson = (text: string): boolean => {
   try {
     JSON.parse(text)
+    return true
   } catch {
-    return null
+    return false
   }
-  let depth = 0
-  return text.replaceAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|\s+/g, (token, at: number) => {
-    const line = () => `\n${"  ".repeat(Math.max(0, depth))}`
-    switch (token) {
-      case "{":
-      case "[": {
-        const isEmpty = /^\s*[}\]]/.test(text.slice(at + 1, at + 200))
-        depth++
-        return isEmpty ? token : token + line()
-      }
-      case "}":
-      case "]": {
-        depth--
-        return /[{[]\s*$/.test(text.slice(Math.max(0, at - 200), at)) ? token : line() + token
-      }
-      case ",":
-        return `,${line()}`
-      case ":":
-        return ": "
-      default:
-        return token.startsWith('"') ? token : ""
-    }
-  })
+}
+
+/** JSON with line breaks. Works on the text, so that numbers keep all their digits. Null: it is no JSON, or its layout would be too long. */
+export const pretty = (text: string): string | null => {
+  if (!/^\s*[[{]/.test(text) || !isJson(text)) return null
+  let [laidOut, depth, end] = ["", 0, 0]
+  const line = () => `\n${"  ".repeat(depth)}`
+  for (const { 0: token, index } of text.matchAll(jsonPart)) {
+    laidOut += text.slice(end, index)
+    end = index + token.length
+    if (token === "{" || token === "[") {
+      depth++
+      const isEmpty = /^\s*[}\]]/.test(text.slice(end, end + 200))
+      laidOut += isEmpty ? token : token + line()
+    } else if (token === "}" || token === "]") {
+      depth--
+      laidOut += /[{[]\s*$/.test(text.slice(Math.max(0, index - 200), index)) ? token : line() + token
+    } else if (token === ",") laidOut += `,${line()}`
+    else if (token === ":") laidOut += ": "
+    else if (token.startsWith('"')) laidOut += token
+    if (laidOut.length > longestLaidOut) return null
+  }
+  return laidOut + text.slice(end)
 }
 
 /** Bytes that are shown in hexadecimal. */
@@ -77,13 +84,15 @@ const Download = ({ bytes, name }: { readonly bytes: Uint8Array<ArrayBuffer>; re
   )
 }
 
-/** A stored body: as text, or in hexadecimal if it is none. */
+/** A stored body: as text, or in hexadecimal if it is none, with the picture that it is. */
 export const Body = ({ bytes, name }: { readonly bytes: Uint8Array<ArrayBuffer>; readonly name: string }) => {
   const text = useMemo(() => decoded(bytes), [bytes])
+  const picture = pictureType(bytes)
   return (
     <>
       {text === null ? (
         <>
+          {picture === null ? null : <Picture bytes={bytes} type={picture} />}
           <p className="muted">{bytes.length.toLocaleString()} bytes that are no text.</p>
           <pre className="text" tabIndex={0}>
             {hexOf(bytes)}
@@ -97,30 +106,42 @@ export const Body = ({ bytes, name }: { readonly bytes: Uint8Array<ArrayBuffer>;
   )
 }
 
-/** A text: laid out if it is JSON, or as it was sent. Nothing in it is run, followed or fetched. */
+/** How JSON is shown. */
+const views = ["Formatted", "Tree", "Raw"] as const
+
+/** A text: laid out or as a tree if it is JSON, or as it was sent. Nothing in it is run, followed or fetched. */
 export const Text = ({ text }: { readonly text: string }) => {
   const laidOut = useMemo(() => (text.length > longestShown ? null : pretty(text)), [text])
-  const [isRaw, setRaw] = useState(false)
+  const [chosen, setChosen] = useState<(typeof views)[number]>("Formatted")
   if (text === "") return <p className="muted">Empty.</p>
-  const shown = isRaw || laidOut === null ? text : laidOut
+  const shown = chosen === "Raw" || laidOut === null ? text : laidOut
   return (
     <>
       <div className="tabs">
         {laidOut === null ? null : (
           <div role="tablist" aria-label="How the text is shown">
-            <button type="button" role="tab" aria-selected={!isRaw} onClick={() => setRaw(false)}>
-              Formatted
-            </button>
-            <button type="button" role="tab" aria-selected={isRaw} onClick={() => setRaw(true)}>
-              Raw
-            </button>
+            {views.map((view) => (
+              <button
+                key={view}
+                type="button"
+                role="tab"
+                aria-selected={chosen === view}
+                onClick={() => setChosen(view)}
+              >
+                {view}
+              </button>
+            ))}
           </div>
         )}
         <Copy text={text} label="Copy" />
       </div>
-      <pre className="text" tabIndex={0}>
-        <bdi>{shown.slice(0, longestShown)}</bdi>
-      </pre>
+      {chosen === "Tree" && laidOut !== null ? (
+        <Tree text={text} />
+      ) : (
+        <pre className="text" tabIndex={0}>
+          <bdi>{shown.slice(0, longestShown)}</bdi>
+        </pre>
+      )}
       {shown.length > longestShown ? (
         <p className="muted">
           The first {longestShown.toLocaleString()} of {shown.length.toLocaleString()} characters are shown.

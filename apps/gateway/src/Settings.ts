@@ -359,6 +359,7 @@ export const settings = Effect.gen(function* () {
       // Anybody who reaches the demo login is an owner of the demo team, so by default it is on only if nobody else reaches the gateway.
       demo: demoLogin === null ? isAlone : demoLogin === "on",
       demoHosts: new Set([...ownNames, URL.parse(shownUrl)?.hostname ?? "localhost"]),
+      demoThroughProxies: demoLogin === "on",
       siteAdmins: new Set(listed(foldAddress(siteAdmins))),
       foundsTeams: newUsers === "team",
       issuer: oidcIssuer === null || oidcAudience === null ? null : { issuer: oidcIssuer, audience: oidcAudience },

@@ -10,6 +10,8 @@ export interface SignIn {
    * The host names under which demo sign-in is allowed: a page of another site that points its own name here must not sign in.
    */
   readonly demoHosts: ReadonlySet<string>
+  /** Whether that holds for requests through a proxy as well, which others may have sent. */
+  readonly demoThroughProxies: boolean
   /** Addresses, folded, of site admins. */
   readonly siteAdmins: ReadonlySet<string>
   /** Whether a user without a team gets one of their own; if not, they are refused. */
@@ -24,6 +26,7 @@ export const SignInSettings = Context.Reference<SignIn>("@tidegate/api/SignInSet
   defaultValue: () => ({
     demo: true,
     demoHosts: new Set(["127.0.0.1", "localhost", "[::1]"]),
+    demoThroughProxies: false,
     siteAdmins: new Set<string>(),
     foundsTeams: false,
     issuer: null,
@@ -31,9 +34,16 @@ export const SignInSettings = Context.Reference<SignIn>("@tidegate/api/SignInSet
   })
 })
 
-/** Whether anyone may sign in as the demo user under this `Host`. */
-export const takesDemo = ({ demo, demoHosts }: SignIn, host: string | undefined): boolean =>
-  demo && demoHosts.has((host ?? "").toLowerCase().replace(/:\d*$/, ""))
+/** What proxies add to requests, though not all do. */
+const ofProxies = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"]
+
+type RequestHeaders = Readonly<Record<string, string | undefined>>
+
+/** Whether the sender of a request with these headers may sign in as the demo user. */
+export const takesDemo = ({ demo, demoHosts, demoThroughProxies }: SignIn, headers: RequestHeaders): boolean =>
+  demo &&
+  demoHosts.has((headers["host"] ?? "").toLowerCase().replace(/:\d*$/, "")) &&
+  (demoThroughProxies || ofProxies.every((name) => headers[name] === undefined))
 
 /** Checked with every call, so that a removed address loses the rights at once. */
 export const isSiteAdmin = (

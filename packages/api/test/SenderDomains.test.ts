@@ -17,6 +17,7 @@ const settings = Layer.mergeAll(
   Layer.succeed(SignInSettings, {
     demo: true,
     demoHosts: new Set(["127.0.0.1"]),
+    demoThroughProxies: false,
     siteAdmins: new Set([admin]),
     foundsTeams: false,
     issuer: null,

@@ -101,7 +101,7 @@ export const layer = HttpApiBuilder.group(
           const { headers } = yield* HttpServerRequest.HttpServerRequest
           // Each call is counted: it has no credential, and creates a session.
           yield* stranger
-          if (!takesDemo(settings, headers["host"])) {
+          if (!takesDemo(settings, headers)) {
             return yield* fail("LOGIN_DISABLED", "the demo login is switched off here")
           }
           const token = newToken()

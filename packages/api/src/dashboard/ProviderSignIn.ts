@@ -84,7 +84,7 @@ export const layer: Layer.Layer<
         ofOwnPage(request),
         HttpServerResponse.jsonUnsafe({
           identity_provider: client !== null,
-          demo: takesDemo(settings, request.headers["host"])
+          demo: takesDemo(settings, request.headers)
         })
       )
     )

@@ -101,8 +101,8 @@ export default defineConfig({
   test: {
     globalSetup: ["test/globalSetup.ts"],
     setupFiles: ["test/support/seeded.ts"],
-    // Three keep two processors busy, because suites also wait: for processes, for deadlines and for retries. Four take longer.
-    maxWorkers: Math.max(3, availableParallelism()),
+    // Four keep two processors busy, because suites also wait: for processes, for deadlines and for retries. Three take an eighth longer.
+    maxWorkers: Math.max(4, availableParallelism()),
     sequence: { sequencer: LongFirst },
     projects: [
       {

@@ -5,6 +5,12 @@ import { BaseSequencer, type TestSpecification } from "vitest/node"
 // Only a test that hangs takes so long: what a test says of time must hold on a machine that is busy with other work.
 const shared = { testTimeout: 300_000, hookTimeout: 300_000 }
 
+/**
+ * On CI, a test of processes that fails is run once more: the machine may have been suspended, or another program may have had it for seconds.
+ * The log marks it with `(retry x1)`. It does not hide a fault that is always there, and a test that is marked often has one to be mended.
+ */
+const onceMore = { retry: process.env["CI"] === "true" ? 1 : 0 }
+
 const inPackages = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"]
 /**
  * Not for every few minutes, and neither are the suites in `test`, which start gateways. The subject is a process of its own: an embedded PostgreSQL, a benchmark's
@@ -115,6 +121,7 @@ export default defineConfig({
         test: {
           ...shared,
           ...sharing,
+          ...onceMore,
           name: "processes",
           include: [...dear, "test/**/*.test.ts", "docs/examples/*.test.ts"],
           exclude: ["**/node_modules/**", ...measuring]
@@ -125,6 +132,7 @@ export default defineConfig({
         test: {
           ...shared,
           ...sharing,
+          ...onceMore,
           name: "measuring",
           include: measuring,
           maxWorkers: 2,

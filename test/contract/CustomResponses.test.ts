@@ -21,6 +21,7 @@ const { privateKey, publicKey } = generateKeyPairSync("ed25519")
 const auth = { public_key: publicKey.export({ type: "spki", format: "der" }).subarray(-32).toString("hex") }
 
 const it = gatewayIt
+  .extend("isLinked", { scope: "file" }, true)
   .extend(
     "answering",
     ({ gateway }) =>

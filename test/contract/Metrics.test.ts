@@ -185,7 +185,7 @@ describe("Metrics", () => {
       return row!["n"]
     }
     // Reports read the rollups, and lists do not.
-    const holder = await Session.on(gateway.link.url)
+    const holder = await Session.on(gateway.databaseUrl)
     await holder.query("begin")
     await holder.query("lock table rollups in access exclusive mode")
     const gone = new AbortController()

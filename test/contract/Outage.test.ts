@@ -7,6 +7,7 @@ import { ownIt as gatewayIt } from "../support/it.ts"
 /** Without its database the gateway promises nothing: senders are asked to retry. */
 
 const it = gatewayIt
+  .extend("isLinked", { scope: "file" }, true)
   .extend("known", { scope: "file" }, async ({ gateway, startTarget }) => {
     const target = await startTarget()
     const { source } = await gateway.route(target)

@@ -7,7 +7,7 @@ import { it as proxyingIt, idOf } from "./proxying.ts"
 /** What a source in proxy mode keeps, and what goes before its upstream: contract 2.5. */
 
 /** Some cut its way to the database. */
-const it = proxyingIt.extend("settings", { scope: "file" }, {})
+const it = proxyingIt.extend("settings", { scope: "file" }, {}).extend("isLinked", { scope: "file" }, true)
 
 describe("Stored proxy exchange", () => {
   it("A stored proxy exchange is shown in full with its request and in the trace", async ({

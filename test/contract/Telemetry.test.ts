@@ -11,6 +11,7 @@ import { request } from "../support/RawHttp.ts"
 /** What the gateway tells of itself: metrics, traces, and lines of its log. */
 
 const it = gatewayIt
+  .extend("isLinked", { scope: "file" }, true)
   .extend("settings", { scope: "file" }, ({ collector }) => ({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
     OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",

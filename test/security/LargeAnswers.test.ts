@@ -113,7 +113,7 @@ it("Twenty lists of one team that wait for the database leave connections to ano
   const other = await gateway.session("owner", "tm_other")
   const scope = Scope.makeUnsafe()
   const session = await Effect.runPromise(
-    PgConnection.make({ url: Redacted.make(gateway.link.url), applicationName: "test" }).pipe(Scope.provide(scope))
+    PgConnection.make({ url: Redacted.make(gateway.databaseUrl), applicationName: "test" }).pipe(Scope.provide(scope))
   )
   try {
     for (const statement of ["begin", "lock table sources in access exclusive mode"]) {

@@ -131,17 +131,26 @@ export const filled = async (gateway: Gateway, owner: string, url: string, forge
   await fetch(off.url, { method: "POST" })
   await gateway.call("PUT", `/destinations/${dead.id}/disable`)
   await gateway.call("PUT", `/connections/${paused}/pause`)
-  await gateway.eventually("the plans are made, and an issue and an alert are open", async () => {
-    const planned = [
-      await gateway.api("GET", `/events/bulk_operations/${events}`),
-      await gateway.api("GET", `/workflow_runs/bulk_operations/${runs}`)
-    ]
-    const { stage } = await gateway.api("GET", `/data-deletions/${deletion}`)
-    const issues = await gateway.api("GET", `/issues?destination_id=${dead.id}`)
-    const alerts = await gateway.api("GET", "/sources/channel-alerts")
-    const isReady = stage === "planned" && issues.models.length > 0 && alerts.models.length > 0
-    return isReady && planned.every(({ planned_at }) => planned_at !== null) ? true : null
-  })
+  const seen = async () => {
+    const [ofEvents, ofRuns, { stage }, issues, alerts] = await Promise.all([
+      gateway.api("GET", `/events/bulk_operations/${events}`),
+      gateway.api("GET", `/workflow_runs/bulk_operations/${runs}`),
+      gateway.api("GET", `/data-deletions/${deletion}`),
+      gateway.api("GET", `/issues?destination_id=${dead.id}`),
+      gateway.api("GET", "/sources/channel-alerts")
+    ])
+    return {
+      areCounted: ofEvents.planned_at !== null && ofRuns.planned_at !== null,
+      stage,
+      issues: issues.models.length,
+      alerts: alerts.models.length
+    }
+  }
+  await gateway.eventually(
+    "the plans are made, and an issue and an alert are open",
+    seen,
+    ({ alerts: open, areCounted, issues, stage }) => areCounted && stage === "planned" && issues > 0 && open > 0
+  )
   /** For a route with the id of something, or with more than one state: the paths. */
   const paths: Readonly<Record<string, ReadonlyArray<string>>> = {
     "/requests/$id": [`requests/${request}`],

@@ -55,7 +55,7 @@ interface Shared {
 /** What a gateway has only when no other suite uses it. */
 interface Own {
   /** Its connection to the database. */
-  readonly link: DatabaseLink
+  readonly link: DatabaseLink | null
   readonly scope: Scope.Closeable
 }
 
@@ -87,19 +87,22 @@ export class Gateway {
   }
 
   /**
-   * `settings`: environment variables in addition to those of every suite, or instead of them. `options`: observers of its
-   * traffic with the database.
+   * `settings`: environment variables in addition to those of every suite, or instead of them. `options`: what is between it and its
+   * database; null: nothing. A link belongs to this process, so whatever occupies this process delays the gateway's statements.
    */
-  static async start(settings: Readonly<Record<string, string>> = {}, options: LinkOptions = {}): Promise<Gateway> {
+  static async start(
+    settings: Readonly<Record<string, string>> = {},
+    options: LinkOptions | null = null
+  ): Promise<Gateway> {
     const scope = Scope.makeUnsafe()
     const { folder, url } = await Effect.runPromise(
       Effect.all({ folder: temporaryFolder, url: freshDatabase }).pipe(Scope.provide(scope))
     )
     const databaseUrl = Redacted.value(url)
-    const link = await DatabaseLink.to(databaseUrl, options)
+    const link = options === null ? null : await DatabaseLink.to(databaseUrl, options)
     const process = await GatewayProcess.make("gateway", "all", folder, {
       ...usualSettings(folder, apiKey),
-      DATABASE_URL: link.url,
+      DATABASE_URL: link?.url ?? databaseUrl,
       ...settings
     })
     await process.start()
@@ -127,7 +130,16 @@ export class Gateway {
   }
 
   get link(): DatabaseLink {
-    return this.#owned().link
+    const { link } = this.#owned()
+    if (link !== null) return link
+    throw new Error(
+      "This suite cannot cut its gateway from the database. Its `it` has to be extended: isLinked, with the scope of a file, is true."
+    )
+  }
+
+  get databaseUrl(): string {
+    this.#owned()
+    return this.#databaseUrl
   }
 
   get runs(): boolean {
@@ -157,7 +169,7 @@ export class Gateway {
   async close(): Promise<void> {
     const { link, scope } = this.#owned()
     if (this.runs) await this.#process.end("SIGTERM")
-    await link.close()
+    await link?.close()
     await Effect.runPromise(Scope.close(scope, Exit.void))
   }
 

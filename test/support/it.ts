@@ -46,10 +46,12 @@ export const it = test
    * process and database. Null (default): the suite is one team of the gateway that other suites of the worker also use.
    */
   .extend("settings", { scope: "file" }, (): Readonly<Record<string, string>> | null => null)
+  /** Whether the suite cuts its own gateway from the database. */
+  .extend("isLinked", { scope: "file" }, (): boolean => false)
   /** One process with all roles, and a team in it. */
-  .extend("gateway", { scope: "file" }, async ({ settings, shared }, { onCleanup }) => {
+  .extend("gateway", { scope: "file" }, async ({ isLinked, settings, shared }, { onCleanup }) => {
     if (settings === null) return (await shared()).forTeam()
-    const gateway = await Gateway.start(settings)
+    const gateway = await Gateway.start(settings, isLinked ? {} : null)
     onCleanup(() => gateway.close())
     return gateway
   })

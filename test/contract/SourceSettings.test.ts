@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto"
-import { providers } from "@tidegate/verification/Providers"
+import { providerOf, providers } from "@tidegate/verification/Providers"
 import { describe, expect } from "vitest"
 import { request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
@@ -13,7 +13,7 @@ const p256 = generateKeyPairSync("ec", { namedCurve: "prime256v1" }).publicKey
 
 /** Settings that every member of the type's `auth` has a value in; of two that exclude each other, the first. */
 const authOf = (type: string): Record<string, string> => {
-  const settings = providers.find(({ types }) => types.includes(type))!.settings
+  const settings = providerOf(type)!.settings
   const values: Record<string, string> = {
     webhook_id: "8PT597110X687430LKGECATA",
     topic_arn: topic,

@@ -14,6 +14,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "A stored filter is a set of conditions with a name. Rules of connections link it, and a call tests it. Guide: [stored filters](../filters.md).",
   Actions:
     "A saved action is an action that steps of workflows call, saved with its credentials. The catalog lists the available actions. Guides: [actions](../actions.md), [all actions](../action-reference.md).",
+  "Source types":
+    "The types of sources with the names by which people know them, the steps that set up each provider, and the samples of test requests. Guide: [providers](../providers.md).",
   "Source providers":
     "The catalog of the providers of sources: the account that each needs, and its definitions with their inputs and outputs.",
   "Provider accounts":

@@ -123,6 +123,7 @@ export const actions = {
     "/workflows/new: Create the workflow: POST /workflow-templates/{key}/instantiate"
   ],
   RuleTrials: ["/connections/$id: Try them on the last N requests: POST /sources/{id}/deduplication-test"],
+  Sources: ["/sources/$id: Send a test request: POST /sources/{id}/test-request"],
   Tasks: [
     "/connections/new: Create the connection: POST /destinations",
     "/connections/new: Create the connection: POST /sources",

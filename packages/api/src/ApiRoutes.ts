@@ -36,6 +36,7 @@ import * as RequestHandlers from "./requests/RequestHandlers.ts"
 import * as ShareHandlers from "./shares/ShareHandlers.ts"
 import * as SourceHandlers from "./sources/SourceHandlers.ts"
 import * as SourceProviderHandlers from "./source-providers/SourceProviderHandlers.ts"
+import * as SourceTypeHandlers from "./source-types/SourceTypeHandlers.ts"
 import * as StreamHandlers from "./streams/StreamHandlers.ts"
 import * as TeamHandlers from "./teams/TeamHandlers.ts"
 import * as TransformationHandlers from "./transformations/TransformationHandlers.ts"
@@ -61,6 +62,7 @@ import * as ProviderSignIn from "./dashboard/ProviderSignIn.ts"
 import * as DecisionPage from "./DecisionPage.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as GuidePages from "./GuidePages.ts"
+import type { IngressSender } from "@tidegate/entities/Source/IngressSender"
 import * as PublishedDocument from "./PublishedDocument.ts"
 import { publishedDocument } from "./PublishedDocument.ts"
 import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
@@ -70,7 +72,17 @@ import * as WorkflowSchema from "./WorkflowSchema.ts"
 type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
 
 /** The services that the API needs. */
-type Needed = Egress | Platform | RateLimiter | RedisStatus | Secrets | Sharding | Sockets | Stores | Streams
+type Needed =
+  | Egress
+  | IngressSender
+  | Platform
+  | RateLimiter
+  | RedisStatus
+  | Secrets
+  | Sharding
+  | Sockets
+  | Stores
+  | Streams
 
 /** Reads the API's document, before any lease is held: later it would block the event loop during a call. */
 export const prepare: Effect.Effect<void> = Effect.sync(() => void publishedDocument())
@@ -117,6 +129,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     FilterHandlers.layer,
     ActionHandlers.layer,
     SourceProviderHandlers.layer,
+    SourceTypeHandlers.layer,
     ProviderAccountHandlers.layer,
     RequestHandlers.layer,
     EventHandlers.layer,

@@ -19,6 +19,7 @@ import { Egress } from "@tidegate/egress/Egress"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import * as KeyLimitBehaviour from "../../entities/src/KeyLimit/KeyLimitBehaviour.ts"
 import * as FilterBehaviour from "../../entities/src/Filter/FilterBehaviour.ts"
+import { IngressSender } from "@tidegate/entities/Source/IngressSender"
 import * as SourceBehaviour from "../../entities/src/Source/SourceBehaviour.ts"
 import * as TransformationBehaviour from "../../entities/src/Transformation/TransformationBehaviour.ts"
 import * as WorkflowBehaviour from "../../entities/src/Workflow/WorkflowBehaviour.ts"
@@ -101,13 +102,16 @@ const entities = Layer.mergeAll(
   destinationEntity
 ).pipe(Layer.provide(Layer.merge(Cancellations.layer, FakeSandbox.layer)))
 
+/** There is no ingress here: nothing that is sent to a source gets an answer. */
+const noIngress = Layer.succeed(IngressSender, IngressSender.of({ send: () => Effect.succeed(null) }))
+
 /** The control API on a free port, over real entities and a real database. */
 const server = HttpRouter.serve(ApiRoutes.layer, { disableLogger: true, disableListenLog: true }).pipe(
   Layer.provide(ApiRoutes.streams),
   Layer.provideMerge(entities),
   Layer.provideMerge(TestRunner.layer),
   Layer.provideMerge(stores),
-  Layer.provide([Egress.layer({ allow: ["127.0.0.0/8"] }), Coordination.layerMemory]),
+  Layer.provide([Egress.layer({ allow: ["127.0.0.0/8"] }), Coordination.layerMemory, noIngress]),
   Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0 }))
 )
 

@@ -23,8 +23,8 @@ const resolved = (schema: any): any =>
 /** The paths of all that answers a list. Metrics have `models` too: a row of numbers for each id that is asked for. */
 const declared = Object.keys(document.paths).filter((path) => {
   const schema = document.paths[path].get?.responses["200"]?.content?.["application/json"]?.schema
-  // The catalog is the same for everybody, and whole. Versions have numbers and no ids: `WorkflowVersions.test.ts` reads their pages.
-  const isAnother = path.startsWith("/metrics/") || path.endsWith("-providers") || path.endsWith("/versions")
+  // The catalogs are the same for everybody, and whole. Versions have numbers and no ids: `WorkflowVersions.test.ts` reads their pages.
+  const isAnother = path.startsWith("/metrics/") || /(?:-providers|-types|\/versions)$/.test(path)
   return !isAnother && resolved(schema)?.properties?.models !== undefined
 })
 

@@ -23,6 +23,8 @@ export const prefetching = (description: string) =>
 /** A type of sources whose requests are the messages of a subscription at a broker. */
 export interface BrokerSourceOf<Own extends Settings, P extends SubscriptionProtocol> {
   readonly type: BrokerType
+  /** The name by which people know the broker. */
+  readonly name: string
   readonly description: string
   /** The members of `config.subscription`. */
   readonly settings: Own

@@ -16,6 +16,7 @@ const Name = (what: string) =>
 /** Messages of a stream of NATS, pulled by a durable consumer. */
 export const natsSource = brokerSource({
   type: "NATS_JETSTREAM",
+  name: "NATS JetStream",
   description: "A source whose requests are the messages of a stream of NATS JetStream.",
   settings: {
     ...serverAddress(4_222, "nats.example.com"),

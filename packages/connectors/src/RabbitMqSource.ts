@@ -7,6 +7,7 @@ import { needed, setting } from "./Settings.ts"
 /** Messages of a queue of RabbitMQ, by AMQP 0-9-1. */
 export const rabbitMqSource = brokerSource({
   type: "RABBITMQ",
+  name: "RabbitMQ",
   description: "A source whose requests are the messages of a queue of RabbitMQ.",
   settings: {
     ...serverAddress(5_671, "rabbit.example.com"),

@@ -17,6 +17,7 @@ const noRights = passing("the key may not receive and delete messages of this qu
 /** Messages of a queue of Amazon SQS. */
 export const sqsSource = brokerSource({
   type: "AWS_SQS",
+  name: "Amazon SQS",
   description: "A source whose requests are the messages of a queue of Amazon SQS.",
   settings: {
     ...queueSettings,

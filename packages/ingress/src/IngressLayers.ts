@@ -7,13 +7,15 @@ import { CalledSubscriptions } from "./channels/CalledSubscriptions.ts"
 import { HandshakeSteps } from "./HandshakeSteps.ts"
 import { IngestLimits } from "./IngestLimits.ts"
 import { IngressHandler } from "./IngressHandler.ts"
+import * as OwnRequests from "./OwnRequests.ts"
 import { ProxyUpstream } from "./ProxyUpstream.ts"
 import { ReceivingSteps } from "./callbacks/ReceivingSteps.ts"
 import { WaitingSenders } from "./WaitingSenders.ts"
 import { SourceSnapshots } from "./SourceSnapshots.ts"
 
 /** Ingress with all its parts. */
-export const layer = IngressHandler.layer.pipe(
+export const layer = OwnRequests.layer.pipe(
+  Layer.provideMerge(IngressHandler.layer),
   Layer.provide([
     SourceSnapshots.layer,
     Dispatcher.layer,

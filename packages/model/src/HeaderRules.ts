@@ -77,6 +77,9 @@ export const inertPolicy = "default-src 'none'; sandbox"
 /** The header that shows which gateways a request has passed, and which request it started from (`LoopMark.ts`). */
 export const loopHeader = "gateway-loop"
 
+/** The header of a test request that a member of the team has sent. It only says so: everybody can send it. */
+export const testRequestHeader = "x-gateway-test-request"
+
 /** Headers that only the gateway may set, so that receivers can trust them. `name` in lower case. */
 export const isGateways = (name: string): boolean => name.startsWith("x-gateway-") || name === loopHeader
 

@@ -1,3 +1,4 @@
+import type { ProviderType } from "./introductions/Introductions.ts"
 import type { Headers, SignatureScheme } from "./SignatureScheme.ts"
 import type { Signer } from "./Signer.ts"
 
@@ -129,8 +130,8 @@ export type AnswerBody =
 
 /** One row of the provider table. */
 export interface Provider {
-  /** The source types of this provider, e.g. `["SVIX", "CLERK", "RESEND"]`. */
-  readonly types: ReadonlyArray<string>
+  /** The source types of this provider, e.g. `["SVIX", "CLERK", "RESEND"]`: each has its introduction. */
+  readonly types: ReadonlyArray<ProviderType>
   /** The value that `config.auth_type` reads as: the nearest of the three. */
   readonly authType: "HMAC" | "API_KEY" | "BASIC_AUTH"
   readonly settings: ReadonlyArray<ProviderSetting>

@@ -13,7 +13,7 @@ export const providers: ReadonlyArray<Provider> = [
 ]
 
 const byType: ReadonlyMap<string, Provider> = new Map(
-  providers.flatMap((provider) => provider.types.map((type) => [type, provider]))
+  providers.flatMap((provider) => provider.types.map((type): [string, Provider] => [type, provider]))
 )
 
 /** The provider of a source's `type`; undefined for other types, which verify by their settings. */

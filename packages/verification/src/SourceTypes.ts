@@ -3,48 +3,11 @@ import { didYouMean } from "@tidegate/model/NearestName"
 import { providerType } from "@tidegate/model/ProviderSource"
 import { scheduledType } from "@tidegate/model/ScheduledSource"
 import { systemType } from "@tidegate/model/SystemSource"
+import { otherVendors } from "./OtherVendors.ts"
 import { providers } from "./Providers.ts"
 
 /** The type of a source that receives from no known provider. */
 export const plainType = "WEBHOOK"
-
-/** Providers whose signatures are not in the table: their sources verify by their `auth_type`. */
-const others = [
-  "NYLAS",
-  "CLICKUP",
-  "GRAFANA",
-  "REVENUECAT",
-  "AUTH0",
-  "KLAVIYO",
-  "CUSTOMER_IO",
-  "HYGRAPH",
-  "SANITY",
-  "AFTERSHIP",
-  "CLOUDINARY",
-  "BIGCOMMERCE",
-  "ADYEN",
-  "WIX",
-  "PIPEDRIVE",
-  "MONDAY",
-  "STRAVA",
-  "TIKTOK",
-  "TIKTOK_SHOP",
-  "WALMART",
-  "FIREBLOCKS",
-  "POLAR",
-  "EBAY",
-  "TWITTER",
-  "COURIER",
-  "PERSONA",
-  "TELNYX",
-  "AIRTABLE",
-  "UBER",
-  "ALCHEMY",
-  "LINKEDIN",
-  "RECHARGE",
-  "CLIO",
-  "ETHOCA"
-] as const
 
 const types: ReadonlySet<string> = new Set([
   plainType,
@@ -52,7 +15,7 @@ const types: ReadonlySet<string> = new Set([
   systemType,
   scheduledType,
   ...brokerTypes,
-  ...others,
+  ...Object.keys(otherVendors),
   ...providers.flatMap((provider) => provider.types)
 ])
 

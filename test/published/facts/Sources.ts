@@ -3,6 +3,12 @@ import { of, row, type Section, sourceTypes, tests } from "./Facts.ts"
 const stored = tests("packages/storage/test/Sources.test.ts")
 const input = tests("packages/resources/test/Source.test.ts")
 const tried = tests("packages/api/test/DeduplicationTest.test.ts")
+const sent = tests("test/contract/TestRequests.test.ts")
+const listedTypes = sent("Source types are listed with their names, what to do and their samples")
+const sentSample = sent("Test request has the sample's body and the mark of a test, and is delivered")
+const sentOwn = sent(
+  "Test request with a body, a path and a query of one's own is signed, with all digits of its numbers"
+)
 const triedInOrder = tried(
   "A deduplicate rule is tried on the stored requests of a source, in their order and within its window"
 )
@@ -68,9 +74,20 @@ export const sources: Section = {
       commands("Resource can be created, changed, disabled and deleted under ${prefix}/${kind}")
     ),
     row("GET /sources/{id}/health", limit("The health of a source without a rate limit has no period")),
-    row("POST /sources/{id}/deduplication-test", triedInOrder)
+    row("POST /sources/{id}/deduplication-test", triedInOrder),
+    row("POST /sources/{id}/test-request", sentSample),
+    row("GET /source-types", listedTypes)
   ],
   fields: {
+    SourceType: [of("*", listedTypes)],
+    TestRequestInput: [of("sample headers", sentSample), of("*", sentOwn)],
+    TestRequestResult: [of("*", sentSample)],
+    TestRequestAnswer: [
+      of(
+        "*",
+        sent("Test request that only the provider can sign is refused, and sent unsigned only if that is asked for")
+      )
+    ],
     Source: [
       of(
         "url",

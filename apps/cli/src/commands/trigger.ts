@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto"
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { didYouMean } from "@tidegate/model/NearestName"
@@ -30,7 +31,9 @@ export const trigger = Command.make(
   "trigger",
   flags,
   Effect.fn(function* ({ event, list, provider, source: named, ...asked }) {
-    const { catalog, requestOf, samplesOf } = yield* Effect.promise(() => import("../samples/Catalog.ts"))
+    const { catalog, momentAt, requestOf, samplesOf } = yield* Effect.promise(
+      () => import("@tidegate/verification/samples/Catalog")
+    )
     const providers = catalog.map(({ type }) => type.toLowerCase())
     const source = Option.isSome(named) ? yield* find("source", named.value) : null
     const type = Option.getOrElse(provider, () => source?.type ?? "").toUpperCase()
@@ -55,7 +58,7 @@ export const trigger = Command.make(
       const message = `there is no event ${event.value} of ${type}${didYouMean(event.value, names)}; there are ${names.join(", ")}`
       return yield* new CliFailure({ code: "missing", message })
     }
-    return yield* posted(source, requestOf(found, sample, Date.now()), asked)
+    return yield* posted(source, requestOf(found, sample, momentAt(Date.now(), randomBytes)), asked)
   })
 ).pipe(
   Command.withDescription("Sends an event of a provider to a source, signed as the provider signs"),

@@ -4,10 +4,13 @@ import { Fields, valuesIn } from "../parts/Fields.tsx"
 import { Form, textIn } from "../parts/Form.tsx"
 import { useChoices } from "../parts/Named.tsx"
 import { Panel } from "../parts/Panel.tsx"
-import { objectOf, resolved, type Schema, useDocument, variantsOf } from "../parts/Schema.ts"
+import { objectOf, resolved, type Schema, variantsOf } from "../parts/Schema.ts"
 import { Failure, Loading } from "../parts/States.tsx"
 import type { Call } from "../may.ts"
 import { useRefresh, useSession } from "../session.ts"
+import { useForms } from "./sources/Forms.ts"
+import type { SourceType } from "./sources/SourceTypes.ts"
+import { TypeChoice } from "./sources/TypeChoice.tsx"
 import { type Drafts, RuleBuilder, rulesOf } from "./rules/RuleBuilder.tsx"
 import { TryRules } from "./rules/TryRules.tsx"
 
@@ -66,7 +69,7 @@ export const NameField = ({
 const longestName = 155
 
 type Kind = "Source" | "Destination"
-type Document = NonNullable<ReturnType<typeof useDocument>["data"]>
+type Document = NonNullable<ReturnType<typeof useForms>["made"]>["document"]
 
 /** What a form about a kind shows and chooses at first. */
 const kinds = {
@@ -93,33 +96,42 @@ const TypedFields = ({
   document,
   kind,
   of = "",
-  prefix = ""
+  prefix = "",
+  types
 }: {
   readonly document: Document
   readonly kind: Kind
   readonly prefix?: string
+  /** The types of sources, for a form of a source. */
+  readonly types: ReadonlyArray<SourceType>
   /** What the labels add where a page has several such forms. */
   readonly of?: string
 }) => {
   const { example, first } = kinds[kind]
   const [type, setType] = useState<string>(first)
   const variants = variantsOf(document, `${kind}Write`, first)
-  const config = settingsOf(document, kind, variants.get(type)?.properties?.["config"] ?? {})
+  // A vendor without settings of its own has those of any sender.
+  const variant = variants.get(type) ?? variants.get(first)
+  const config = settingsOf(document, kind, variant?.properties?.["config"] ?? {})
   const field = `${prefix}type`
   return (
     <>
       <NameField name={`${prefix}name`} label={`Name${of}`} example={example} />
-      <div className="field">
-        <label htmlFor={field}>Type{of}</label>
-        <select id={field} name={field} value={type} onChange={({ target }) => setType(target.value)}>
-          {[...variants].map(([value, variant]) => (
-            <option key={value} value={value}>
-              {kind === "Source" ? value : titleOf(value, variant)}
-            </option>
-          ))}
-        </select>
-      </div>
-      <Panel title={`Settings of ${type}`}>
+      {kind === "Source" ? (
+        <TypeChoice name={field} label={`Type${of}`} chosen={type} types={types} change={setType} />
+      ) : (
+        <div className="field">
+          <label htmlFor={field}>Type{of}</label>
+          <select id={field} name={field} value={type} onChange={({ target }) => setType(target.value)}>
+            {[...variants].map(([value, one]) => (
+              <option key={value} value={value}>
+                {titleOf(value, one)}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
+      <Panel title={`Settings of ${types.find((one) => one.type === type)?.name ?? type}`}>
         <Fields key={type} document={document} schema={config} prefix={`${prefix}config.`} />
       </Panel>
     </>
@@ -142,17 +154,17 @@ const useMake = () => {
 
 /** The page with the form of a source or a destination. */
 const Typed = ({ kind, label }: { readonly kind: Kind; readonly label: string }) => {
-  const api = useDocument()
+  const { failed, made } = useForms(kind === "Source")
   const makeOne = useMake()
-  if (api.isPending) return <Loading />
-  if (api.isError) return <Failure error={api.error} retry={api.refetch} />
+  if (failed !== null) return <Failure error={failed.error} retry={failed.refetch} />
+  if (made === null) return <Loading />
   return (
     <Making
       call={`POST /${kinds[kind].plural}`}
       title={label}
       make={async (form) => `/${kinds[kind].plural}/${(await makeOne(kind, form)).id}`}
     >
-      <TypedFields document={api.data} kind={kind} />
+      <TypedFields {...made} kind={kind} />
     </Making>
   )
 }
@@ -205,7 +217,7 @@ const End = ({
   readonly chosen: string
   readonly choose: (id: string) => void
 }) => {
-  const api = useDocument(chosen === another)
+  const { failed, made } = useForms(kind === "Source", chosen === another)
   const field = kind.toLowerCase()
   return (
     <>
@@ -221,12 +233,12 @@ const End = ({
           ))}
         </select>
       </div>
-      {chosen !== another ? null : api.isError ? (
-        <Failure error={api.error} retry={api.refetch} />
-      ) : api.data === undefined ? (
+      {chosen !== another ? null : failed !== null ? (
+        <Failure error={failed.error} retry={failed.refetch} />
+      ) : made === null ? (
         <Loading />
       ) : (
-        <TypedFields document={api.data} kind={kind} prefix={`${field}.`} of={` of the ${field}`} />
+        <TypedFields {...made} kind={kind} prefix={`${field}.`} of={` of the ${field}`} />
       )}
     </>
   )

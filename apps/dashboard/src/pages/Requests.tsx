@@ -211,6 +211,10 @@ export const Request = () => {
               ["Source", <NamedLink key="source" kind="sources" id={request.source_id} />],
               ["Received", <Time key="received" at={request.ingested_at} precise />],
               ["Verified", request.verified ? "Yes" : "No"],
+              [
+                "Test",
+                data?.headers["x-gateway-test-request"] === undefined ? undefined : "Sent from the page of its source"
+              ],
               ["Rejected because", request.rejection_cause ?? undefined],
               ["Method", data?.method],
               ["Path", data === undefined || data === null ? undefined : <bdi className="mono">{data.path}</bdi>],

@@ -17,6 +17,9 @@ import { subscriptionFacts } from "../parts/Subscription.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
 import { isPosted } from "./posted.ts"
+import { SendTest } from "./sources/SendTest.tsx"
+import { SetUp } from "./sources/SetUp.tsx"
+import { useSourceTypes, useTypeName } from "./sources/SourceTypes.ts"
 import { ConnectionRules } from "./rules/ConnectionRules.tsx"
 
 type Source = Row<"Source">
@@ -93,10 +96,11 @@ interface Query {
 
 export const Sources = () => {
   const { client } = useSession()
+  const nameOf = useTypeName()
   const columns: ReadonlyArray<Column<Source>> = [
     state,
     named,
-    typed,
+    { ...typed, cell: ({ type }) => nameOf(type) },
     { title: "URL", width: "2fr", cell: ({ url }) => <span className="mono">{url}</span> },
     changed
   ]
@@ -217,11 +221,13 @@ export const Source = () => {
   const { client, team } = useSession()
   const path = { params: { path: { id } } }
   const source = useQuery({ queryKey: ["source", team, id], queryFn: () => client.get("/sources/{id}", path) })
+  const types = useSourceTypes()
   if (source.isPending) return <Loading />
   if (source.isError) return <Failure error={source.error} retry={source.refetch} />
   const { config, created_at, delivery_mode, description, next_due_at, subscription_state, type, url } = source.data
   const hasChannel = delivery_mode !== undefined
   const hasUrl = isPosted(source.data)
+  const known = types.data?.find((one) => one.type === type) ?? null
   return (
     <>
       <Head
@@ -241,7 +247,7 @@ export const Source = () => {
                 </span>
               ) : undefined
             ],
-            ["Type", type],
+            ["Type", known === null ? type : `${known.name} (${type})`],
             [
               "Channel",
               hasChannel ? (
@@ -270,6 +276,10 @@ export const Source = () => {
           ]}
         />
       </Panel>
+      {known === null ? null : <SetUp of={known} url={hasUrl && known.samples.length > 0 ? url : null} />}
+      {hasUrl && types.data !== undefined && known?.samples.length !== 0 ? (
+        <SendTest key={id} source={source.data} of={known} />
+      ) : null}
       <Edit
         call="PATCH /sources/{id}"
         title="Settings"

@@ -22,6 +22,7 @@ import { PublicBinsApi } from "../public-bins/PublicBinsApi.ts"
 import { RequestsApi } from "../requests/RequestsApi.ts"
 import { SharesApi } from "../shares/SharesApi.ts"
 import { SourceProvidersApi } from "../source-providers/SourceProvidersApi.ts"
+import { SourceTypesApi } from "../source-types/SourceTypesApi.ts"
 import { SourcesApi } from "../sources/SourcesApi.ts"
 import { StreamsApi } from "../streams/StreamsApi.ts"
 import { TeamsApi } from "../teams/TeamsApi.ts"
@@ -53,6 +54,7 @@ export class Api extends HttpApi.make("tidegate")
     WorkflowTemplatesApi,
     FiltersApi,
     ActionsApi,
+    SourceTypesApi,
     SourceProvidersApi,
     ProviderAccountsApi,
     ChannelAlertsApi,

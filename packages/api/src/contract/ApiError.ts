@@ -90,6 +90,9 @@ const about: Record<ErrorCode, About> = {
     when: "The workflow has been changed since that version.",
     data: Schema.Struct({ current_version: Schema.Int, supplied_version: Schema.Int })
   },
+  SIGNATURE_UNAVAILABLE: {
+    when: "The test request cannot be signed: only the provider can sign requests of this type, or the source has no readable secret."
+  },
   SAMPLE_UNAVAILABLE: {
     when: "There is no sample request for the test, neither in the body nor stored."
   },
@@ -190,6 +193,7 @@ const about: Record<ErrorCode, About> = {
   },
   RESOURCE_ALREADY_EXISTS: { when: "Another resource has this name. `data` identifies it.", data: Resource },
   SOURCE_DISABLED: { when: "The source is disabled or deleted." },
+  SOURCE_WITHOUT_SENDERS: { when: "The gateway makes the requests of this source: nobody can send to it." },
   CONNECTION_DISABLED: { when: "The connection is disabled." },
   CONNECTION_PAUSED: { when: "The connection is paused." },
   DESTINATION_DISABLED: { when: "The destination is disabled." },

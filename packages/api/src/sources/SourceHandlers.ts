@@ -13,6 +13,7 @@ import { askOwner, type ById, ownersOf, read, reader, type WithBody } from "../h
 import { readJsonObject } from "../handlers/JsonBody.ts"
 import { handle } from "../handlers/Resource.ts"
 import { tryDeduplication } from "./DeduplicationTrial.ts"
+import { testRequests } from "./TestRequests.ts"
 
 export const layer = HttpApiBuilder.group(
   Api,
@@ -28,6 +29,7 @@ export const layer = HttpApiBuilder.group(
     })
 
     return handled
+      .handleRaw("testRequest", yield* testRequests)
       .handle("health", ({ params }) =>
         Effect.gen(function* () {
           const { id: team_id } = yield* CurrentTeam

@@ -1,5 +1,5 @@
 import { HttpApiEndpoint } from "effect/http-api"
-import { answeringPayloads, executing, reading } from "@tidegate/model/Permission"
+import { answeringPayloads, editing, executing, reading } from "@tidegate/model/Permission"
 import { SourceHealth } from "@tidegate/model/SourceHealth"
 import {
   DeduplicationTest,
@@ -8,6 +8,8 @@ import {
   deduplicationTestExample
 } from "@tidegate/resources/DeduplicationTest"
 import { source } from "@tidegate/resources/Source"
+import { testRequestBody, testRequestExample } from "@tidegate/resources/TestRequest"
+import { testRequestAnswer, TestRequestResult } from "@tidegate/resources/TestRequestAnswer"
 import { sourceHealth } from "../contract/Examples.ts"
 import { groupOf } from "../contract/Group.ts"
 import { operation } from "../contract/Operation.ts"
@@ -29,6 +31,32 @@ export class SourcesApi extends groupOf(source, { list: Lists.sources }, [
         "Returns the counts of the source's requests in the last 24 hours, and the state of its rate limit. Requests over the limit are counted, but not stored.",
       answer: sourceHealth,
       errors: ["NOT_FOUND"]
+    })
+  ),
+  HttpApiEndpoint.post("testRequest", "/sources/:id/test-request", {
+    params: Parameters.pathOf("source"),
+    query: Parameters.onlyTeam,
+    payload: testRequestBody.described,
+    success: TestRequestResult
+  }).annotateMerge(
+    operation({
+      id: "sendTestRequest",
+      permission: editing,
+      summary: "Send a test request to a source",
+      description:
+        "Sends a sample of the source's type, or a request of one's own, as its provider would send it: signed with the source's own secret, and by the same way as every sender's. It is stored, verified and routed as any other, and has the header `x-gateway-test-request`. A source takes 60 in a minute.",
+      body: testRequestExample,
+      answer: testRequestAnswer,
+      errors: [
+        "NOT_FOUND",
+        "SOURCE_DISABLED",
+        "SOURCE_WITHOUT_SENDERS",
+        "SIGNATURE_UNAVAILABLE",
+        "PAYLOAD_TOO_LARGE",
+        "RATE_LIMITED",
+        "QUEUE_UNAVAILABLE",
+        "LOOP_DETECTED"
+      ]
     })
   ),
   HttpApiEndpoint.post("testDeduplication", "/sources/:id/deduplication-test", {

@@ -111,7 +111,7 @@ export class Admission {
       const receivedAt = clock.currentTimeMillisUnsafe()
       const headers = readHeaders(message.rawHeaders)
       const request: InboundRequest = {
-        id: newId(prefixes.request, receivedAt),
+        id: message.requestId ?? newId(prefixes.request, receivedAt),
         receivedAt,
         method: message.method ?? "POST",
         target: message.url ?? "",

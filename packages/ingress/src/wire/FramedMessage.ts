@@ -56,6 +56,11 @@ export class FramedMessage extends IncomingMessage {
   #windowFrom = Infinity
   #windowBytes = 0
 
+  /** The id under which it is to be stored; null: it gets a new one. */
+  get requestId(): string | null {
+    return null
+  }
+
   arriveAt(arriving: Arriving): void {
     this.#arriving = arriving
   }

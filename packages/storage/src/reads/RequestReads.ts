@@ -180,6 +180,16 @@ export const detail = Effect.fnUntraced(function* (
   })
 })
 
+/** What was decided about a request, without its content. */
+export const verdict = (
+  team: string,
+  id: string
+): Effect.Effect<
+  Pick<Request, "status" | "verified" | "rejection_cause">,
+  GatewayError | SqlError.SqlError,
+  SqlClient.SqlClient
+> => Effect.map(rowOf(team, id), (row) => toRequest(row))
+
 /** The latest request that a source accepted, among its last thousand. */
 export const latestInput = Effect.fnUntraced(function* (
   team: string,

@@ -1,5 +1,6 @@
 import { createPublicKey } from "node:crypto"
 import { discordEventsHandshake, discordInteractionsHandshake } from "../Handshakes.ts"
+import type { ProviderType } from "../introductions/Introductions.ts"
 import type { Age, Answer, Check, HandshakeOf, Provider } from "../Provider.ts"
 import { isOfAge, singleHeader, unixSeconds } from "./Presented.ts"
 import { verifies } from "./PublicKey.ts"
@@ -48,7 +49,7 @@ const compile = (publicKey: string, age: Age): Check | null => {
   }
 }
 
-const discord = (type: string, age: Age, received: Answer, handshake: HandshakeOf): Provider => ({
+const discord = (type: ProviderType, age: Age, received: Answer, handshake: HandshakeOf): Provider => ({
   types: [type],
   authType: "HMAC",
   settings: [

@@ -27,7 +27,7 @@ export const inbound = (
 const noCertificates: Certificates = () => undefined
 
 const compileOf = (type: string) => {
-  const provider = codeProviders.find(({ types }) => types.includes(type))
+  const provider = codeProviders.find(({ types }) => new Set<string>(types).has(type))
   const verification = provider?.verification
   return verification?.kind === "code" ? verification.compile : expect.fail(`${type} is not verified by code`)
 }
@@ -41,7 +41,7 @@ export const hasCheck = (type: string, auth: ProviderAuth): boolean => compileOf
 
 /** Why the setting `name` of the provider cannot have `value`. */
 export const problemOf = (type: string, name: string, value: string): string | null => {
-  const provider = codeProviders.find(({ types }) => types.includes(type))
+  const provider = codeProviders.find(({ types }) => new Set<string>(types).has(type))
   const setting = provider?.settings.find((setting) => setting.name === name)
   expect(setting).toBeDefined()
   return setting?.problem?.(value) ?? null

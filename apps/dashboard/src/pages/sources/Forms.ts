@@ -1,0 +1,13 @@
+import { useDocument } from "../../parts/Schema.ts"
+import { useSourceTypes } from "./SourceTypes.ts"
+
+/** What the form of a source or a destination is made of; null until it is there. `isNeeded`: a page may need it only after a choice. */
+export const useForms = (isOfSource: boolean, isNeeded = true) => {
+  const api = useDocument(isNeeded)
+  const types = useSourceTypes(isNeeded && isOfSource)
+  const isReady = api.data !== undefined && (!isOfSource || types.data !== undefined)
+  return {
+    failed: api.isError ? api : types.isError ? types : null,
+    made: isReady ? { document: api.data, types: types.data ?? [] } : null
+  }
+}

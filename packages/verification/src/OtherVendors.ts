@@ -1,0 +1,40 @@
+/**
+ * Vendors whose signatures are not in the provider table, by their types: their sources verify by their `auth_type`. Each with the name by
+ * which people know it.
+ */
+export const otherVendors: Readonly<Record<string, string>> = {
+  NYLAS: "Nylas",
+  CLICKUP: "ClickUp",
+  GRAFANA: "Grafana",
+  REVENUECAT: "RevenueCat",
+  AUTH0: "Auth0",
+  KLAVIYO: "Klaviyo",
+  CUSTOMER_IO: "Customer.io",
+  HYGRAPH: "Hygraph",
+  SANITY: "Sanity",
+  AFTERSHIP: "AfterShip",
+  CLOUDINARY: "Cloudinary",
+  BIGCOMMERCE: "BigCommerce",
+  ADYEN: "Adyen",
+  WIX: "Wix",
+  PIPEDRIVE: "Pipedrive",
+  MONDAY: "monday.com",
+  STRAVA: "Strava",
+  TIKTOK: "TikTok",
+  TIKTOK_SHOP: "TikTok Shop",
+  WALMART: "Walmart",
+  FIREBLOCKS: "Fireblocks",
+  POLAR: "Polar",
+  EBAY: "eBay",
+  TWITTER: "Twitter (X)",
+  COURIER: "Courier",
+  PERSONA: "Persona",
+  TELNYX: "Telnyx",
+  AIRTABLE: "Airtable",
+  UBER: "Uber",
+  ALCHEMY: "Alchemy",
+  LINKEDIN: "LinkedIn",
+  RECHARGE: "Recharge",
+  CLIO: "Clio",
+  ETHOCA: "Ethoca"
+}

@@ -14,7 +14,7 @@ export const merged = (texts: ReadonlyMap<number, string>): string => {
       else if (!family.about.includes(line)) family.about.push(line)
     }
   }
-  const lines = [...families.values()].flatMap(({ about, series }) => [...about, ...series])
+  const lines = [...families.values()].flatMap(({ about, series }) => about.concat(series))
   return lines.length === 0 ? "" : `${lines.join("\n")}\n`
 }
 

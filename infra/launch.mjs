@@ -34,7 +34,7 @@ const operators = ["doctor", "backup", "restore"]
 
 /** What each name runs: programs with their arguments. Lists of programs run one after the other, even if an earlier one fails. */
 const targets = {
-  start: [["apps/dashboard/build.mjs"], ["apps/gateway/src/main.ts", ...rest]],
+  start: [["apps/dashboard/build.mjs"], ["apps/gateway/src/start.ts", ...rest]],
   admin: [["apps/gateway/src/admin.ts", ...rest]],
   tidegate: [[operators.includes(rest[0]) ? "apps/gateway/src/admin.ts" : "apps/cli/src/main.ts", ...rest]],
   pack: [["apps/package/pack.mjs", ...rest]],

@@ -65,7 +65,7 @@ const inPlace = {
 export const bundleGateway = async (folder) => {
   const { output } = await build({
     input: {
-      main: join(root, "apps/gateway/src/main.ts"),
+      start: join(root, "apps/gateway/src/start.ts"),
       admin: join(root, "apps/gateway/src/admin.ts"),
       worker: join(root, "packages/entities/src/Formatting/worker.ts")
     },

@@ -23,6 +23,8 @@ function stop(signal) {
   if (running.size === 0) leave({ code: null, signal })
   // A terminal sends its interrupt to all processes in the foreground, so the programs have received it already.
   if (!(signal === "SIGINT" && process.stdin.isTTY)) for (const child of running) child.kill(signal)
+  // A gateway of several processes replaces them at this signal, and goes on. One process ends by itself.
+  if (signal === "SIGHUP") return
   deadline ??= setTimeout(() => running.forEach((child) => child.kill("SIGKILL")), patienceMillis)
 }
 

@@ -17,6 +17,7 @@ const cache = join(root, "node_modules/.cache/gateway")
 /** Their sources. */
 const programs = {
   main: "apps/gateway/src/main.ts",
+  start: "apps/gateway/src/start.ts",
   admin: "apps/gateway/src/admin.ts",
   cli: "apps/cli/src/main.ts"
 } as const

@@ -1,41 +1,17 @@
 import { randomBytes } from "node:crypto"
-import { existsSync } from "node:fs"
-import { mkdir, open, readFile } from "node:fs/promises"
+import { open, readFile } from "node:fs/promises"
 import { createServer } from "node:net"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
 import { Effect, Redacted } from "effect"
 import { shardsPerGroup } from "@tidegate/entities/Shards"
 import { agreement, serverVersion } from "@tidegate/storage/Agreement"
 import { objectionTo } from "@tidegate/storage/Fitness"
 import { loadSecretKeys, parseSecretKeys } from "@tidegate/storage/secrets/Secrets"
+import { prepareHome } from "./Home.ts"
 import { type Settings, SettingsError } from "./Settings.ts"
 
 /** Path of the demo team's generated API key, readable by the owner only. */
 export const apiKeyFile = (home: string): string => join(home, "api-key")
-
-/** It exists while a backup is being restored there. A gateway that started then would create a new database. */
-export const restoringFile = (home: string): string => join(home, "RESTORING")
-
-/** Folder of the embedded database. */
-export const embeddedHome = ({ home }: Settings): string => join(home, "postgres")
-
-/**
- * Makes a folder and those above it. The `recursive` of Node is not used: it tries for ever where the folder above is there and
- * says all the same that there is none, as `/proc` does.
- */
-const makeFolder = async (path: string): Promise<void> => {
-  const make = () => mkdir(path, { mode: 0o700 })
-  try {
-    await make().catch(async (error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOENT" || dirname(path) === path) throw error
-      await makeFolder(dirname(path))
-      await make()
-    })
-  } catch (error) {
-    // It is there, made by another process perhaps. If it is a file, whoever opens something in it says so.
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
-  }
-}
 
 /**
  * Whether this process sets the API key of the demo team. A runner has no API: a key that it generated in its own home would replace the one
@@ -47,18 +23,7 @@ export const bringsApiKey = ({ apiKey, role }: Settings): boolean => apiKey !== 
 export const makeHome = Effect.fnUntraced(function* (settings: Settings) {
   const { apiKey, databaseUrl, home, secretKeys } = settings
   if ((apiKey !== null || !bringsApiKey(settings)) && databaseUrl !== null && secretKeys !== null) return
-  if (existsSync(restoringFile(home))) {
-    yield* new SettingsError({
-      message: `TIDEGATE_HOME: a backup is being restored to ${home}, or that was interrupted; then empty the folder and restore it again`
-    })
-  }
-  yield* Effect.tryPromise({
-    try: () => makeFolder(home),
-    catch: (error) =>
-      new SettingsError({
-        message: `TIDEGATE_HOME: the folder ${home} cannot be made (${(error as NodeJS.ErrnoException).code}); it must be one that this user may write to`
-      })
-  })
+  yield* prepareHome(home)
 })
 
 /** The key given, or the one generated at the first start. */

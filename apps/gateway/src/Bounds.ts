@@ -1,5 +1,5 @@
-import { totalmem } from "node:os"
 import { getHeapStatistics } from "node:v8"
+import { memoryOfMachine } from "./processes/Count.ts"
 
 /** The resources that the deliveries of one process may use. */
 export interface DeliveryBounds {
@@ -52,15 +52,13 @@ export const cacheBytes = (): number => ofHeap(cacheShare)
 /** Bytes that the workflow runs in memory may hold together. */
 export const runBytes = (): number => ofHeap(runShare)
 
-/** Reads the resources at start. Node has already raised the soft limit of descriptors to the hard limit. */
-export const meansOfProcess = (): Means => {
+/** Reads the resources at start; `sharing` processes have the memory together. Node has already raised the soft limit of descriptors to the hard limit. */
+export const meansOfProcess = (sharing: number): Means => {
   Object.assign(process.report, { excludeNetwork: true })
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | "unlimited" } } }
   const files = userLimits?.open_files?.soft
-  const constrained = process.constrainedMemory()
   return {
     files: typeof files === "number" ? files : Number.POSITIVE_INFINITY,
-    // Without a limit the value is zero, or larger than the machine's memory.
-    memory: constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
+    memory: memoryOfMachine() / sharing
   }
 }

@@ -1,10 +1,45 @@
-import { Effect, type Layer } from "effect"
+import { Context, Effect, Layer, Schedule } from "effect"
 import { Sharding, ShardId } from "effect/cluster"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { RedisStatus } from "@tidegate/coordination/Coordination"
 import { shardsPerGroup } from "@tidegate/entities/Shards"
 import * as Database from "@tidegate/storage/Database"
 import type { Role } from "./Settings.ts"
+
+interface Readiness {
+  readonly ok: boolean
+  readonly database: boolean
+  readonly shards: number
+}
+
+/** Whether this process can work: the database answers, and a process that runs actors holds shards. */
+const readiness = (role: Role): Effect.Effect<Readiness, never, Sharding.Sharding | Database.Database> =>
+  Effect.gen(function* () {
+    const sharding = yield* Sharding.Sharding
+    const database = yield* Database.answers
+    let shards = 0
+    for (let id = 1; id <= shardsPerGroup; id++) {
+      if (sharding.hasShardId(ShardId.make("default", id))) shards++
+    }
+    return { ok: database && (role === "edge" || shards > 0), database, shards }
+  })
+
+/** Waits until this process can work. */
+export class Ready extends Context.Service<Ready, { readonly awaited: Effect.Effect<void> }>()(
+  "@tidegate/gateway/Health/Ready"
+) {}
+
+export const layerReady = (role: Role): Layer.Layer<Ready, never, Sharding.Sharding | Database.Database> =>
+  Layer.effect(
+    Ready,
+    Effect.map(Effect.context<Sharding.Sharding | Database.Database>(), (stored) => ({
+      awaited: readiness(role).pipe(
+        Effect.repeat({ until: ({ ok }) => ok, schedule: Schedule.spaced("50 millis") }),
+        Effect.provideContext(stored),
+        Effect.asVoid
+      )
+    }))
+  )
 
 /**
  * `GET /healthz`: the process is alive. `GET /readyz`: it can work: the database answers, and a process that runs
@@ -17,21 +52,15 @@ export const layer = (
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const redis = yield* RedisStatus
-      const sharding = yield* Sharding.Sharding
-      const stored = yield* Effect.context<Database.Database>()
+      const stored = yield* Effect.context<Sharding.Sharding | Database.Database>()
       yield* router.add("GET", "/healthz", HttpServerResponse.jsonUnsafe({ ok: true }))
       yield* router.add(
         "GET",
         "/readyz",
         Effect.gen(function* () {
-          const database = yield* Effect.provideContext(Database.answers, stored)
-          let shards = 0
-          for (let id = 1; id <= shardsPerGroup; id++) {
-            if (sharding.hasShardId(ShardId.make("default", id))) shards++
-          }
+          const { database, ok, shards } = yield* Effect.provideContext(readiness(role), stored)
           const answers = redis.answers()
           const shared = answers === null ? {} : { redis: answers }
-          const ok = database && (role === "edge" || shards > 0)
           return HttpServerResponse.jsonUnsafe({ ok, role, database, shards, ...shared }, { status: ok ? 200 : 503 })
         })
       )

@@ -5,6 +5,7 @@ import { IngressHandler } from "@tidegate/ingress/IngressHandler"
 import { wireServer } from "@tidegate/ingress/wire/WireServer"
 import { ingressPaths } from "@tidegate/model/Ingress"
 import { TrustedProxies } from "@tidegate/model/TrustedProxies"
+import { supervisor } from "./processes/Supervised.ts"
 import type { Settings, SettingsError } from "./Settings.ts"
 import { followTlsFiles } from "./TlsFiles.ts"
 
@@ -29,7 +30,11 @@ export const layer = ({
       Effect.all([IngressHandler, TrustedProxies.Current, tls === null ? Effect.succeed(null) : followTlsFiles(tls)]),
       ([{ handle }, proxies, handshakes]) =>
         NodeHttpServer.layerServer(
-          () => wireServer({ prefixes: ingressPaths, host: hostOf(ingressUrl), handle }, { proxies, tls: handshakes }),
+          () =>
+            wireServer(
+              { prefixes: ingressPaths, host: hostOf(ingressUrl), handle },
+              { proxies, tls: handshakes, connections: supervisor?.connections() ?? null }
+            ),
           {
             host,
             port,

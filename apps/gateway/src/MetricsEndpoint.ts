@@ -11,6 +11,7 @@ import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { demoTeam } from "@tidegate/storage/teams/Teams"
 import { contentType, exposition } from "@tidegate/telemetry/Exposition"
+import { supervisor } from "./processes/Supervised.ts"
 import { Samples } from "./Samples.ts"
 import type { TelemetrySettings } from "./TelemetrySettings.ts"
 
@@ -34,13 +35,15 @@ const isKey = (given: string, key: Redacted.Redacted): boolean =>
 
 /** Answers with the metrics, if the caller is authorized. */
 const answer = <R>(check: (bearer: string) => Effect.Effect<void, GatewayError, R>) =>
-  Effect.map(Samples, (samples) =>
-    Effect.gen(function* () {
+  Effect.map(Samples, (samples) => {
+    const own = Effect.map(samples.refresh, exposition)
+    supervisor?.exposeBy(() => Effect.runPromise(own))
+    return Effect.gen(function* () {
       yield* check(bearerOf(yield* HttpServerRequest.HttpServerRequest))
-      yield* samples.refresh
-      return HttpServerResponse.text(exposition(), { contentType, headers: { "cache-control": "no-store" } })
+      const text = supervisor === null ? yield* own : yield* Effect.promise(supervisor.expositions)
+      return HttpServerResponse.text(text, { contentType, headers: { "cache-control": "no-store" } })
     }).pipe(Effect.catch((error) => Effect.succeed(refuse(error))))
-  )
+  })
 
 /**
  * On the public port, with the metrics key, or with the operators' team's API key that has all scopes. The metrics
@@ -81,4 +84,8 @@ export const onOwnPort = (
         )
       )
     })
-  ).pipe(Layer.provide(NodeHttpServer.layer(() => wireServer(null), listen)))
+  ).pipe(
+    Layer.provide(
+      NodeHttpServer.layer(() => wireServer(null, { connections: supervisor?.connections() ?? null }), listen)
+    )
+  )

@@ -4,7 +4,8 @@ import { Console, Effect, Layer, Redacted } from "effect"
 import * as EmbeddedPostgres from "@tidegate/embedded-postgres/EmbeddedPostgres"
 import * as Database from "@tidegate/storage/Database"
 import { type KeyRing, Secrets } from "@tidegate/storage/secrets/Secrets"
-import { embeddedHome, loadKeys } from "./Bootstrap.ts"
+import { loadKeys } from "./Bootstrap.ts"
+import { embeddedHome } from "./Home.ts"
 import { type Settings, settings, SettingsError } from "./Settings.ts"
 
 /* The installation that the settings of an operator's command lead to. */
@@ -18,7 +19,7 @@ const connections = { connections: 2, hotConnections: 1, journalConnections: 1, 
  */
 export const isInstalled = Effect.fnUntraced(function* (given: Settings) {
   const missing = [
-    ...(given.databaseUrl === null ? [join(embeddedHome(given), "data")] : []),
+    ...(given.databaseUrl === null ? [join(embeddedHome(given.home), "data")] : []),
     ...(given.secretKeys === null ? [join(given.home, "secrets.key")] : [])
   ].find((path) => !existsSync(path))
   if (missing === undefined) return
@@ -40,7 +41,7 @@ export const whereOf = ({ databaseUrl, home }: Settings): string => {
 export const databaseOf = (given: Settings, keys: KeyRing) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const url = given.databaseUrl ?? (yield* EmbeddedPostgres.start({ home: embeddedHome(given) })).url
+      const url = given.databaseUrl ?? (yield* EmbeddedPostgres.start({ home: embeddedHome(given.home) })).url
       return Layer.merge(Database.layer({ url, ...connections }), Secrets.layer({ keys }))
     })
   )

@@ -12,6 +12,7 @@ import { teamLimits } from "@tidegate/resources/TeamLimits"
 import { parseTrustedProxies, type TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { faultOfDatabaseUrl } from "@tidegate/storage/DatabaseUrl"
 import { type RetentionDefaults, retentionDefaults } from "@tidegate/storage/retention/Retention"
+import { homeSetting } from "./Home.ts"
 import { SettingsError } from "./SettingsError.ts"
 import { type TlsFiles, tlsFiles } from "./TlsFiles.ts"
 
@@ -224,7 +225,7 @@ export const settings = Effect.gen(function* () {
   const httpPort = yield* Config.withDefault(port("PORT"), 8080)
   const publicUrl = yield* Config.option(Config.URL("PUBLIC_URL"))
   const ingressUrl = Option.getOrNull(yield* Config.option(Config.URL("TIDEGATE_INGRESS_URL")))
-  const home = yield* Config.withDefault(Config.String("TIDEGATE_HOME"), ".tidegate")
+  const home = yield* homeSetting
   const databaseUrl = Option.getOrNull(yield* optional("DATABASE_URL"))
   const redisUrl = Option.getOrNull(yield* optional("TIDEGATE_REDIS_URL"))
   const apiKey = Option.getOrNull(yield* optional("TIDEGATE_API_KEY"))

@@ -136,7 +136,7 @@ export const startFault = (cause: Cause.Cause<unknown>, starting: Starting): str
   if (Predicate.isTagged(error, "InvalidNetwork")) return `TIDEGATE_EGRESS_ALLOW: ${textOf(error, "message")}`
   if (isSqlError(error)) return ofDatabase(error, starting)
   const system = withCode(error)
-  if (textOf(system, "syscall") === "listen" || textOf(system, "syscall") === "getaddrinfo")
+  if (/^(?:listen|bind)$/.test(textOf(system, "syscall")) || textOf(system, "syscall") === "getaddrinfo")
     return listening(system, starting)
   return null
 }

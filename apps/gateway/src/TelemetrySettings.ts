@@ -1,6 +1,7 @@
 import { Config, Effect, Option, Redacted, Schema } from "effect"
 import type { OtlpOptions } from "@tidegate/telemetry/Otlp"
 import { samplers } from "@tidegate/telemetry/Sampler"
+import { logFormat } from "./Log.ts"
 import { loopback, port, SettingsError, wrong } from "./Settings.ts"
 
 export interface TelemetrySettings {
@@ -112,9 +113,3 @@ export const telemetrySettings = Effect.gen(function* () {
     logSample
   } satisfies TelemetrySettings
 }).pipe(Effect.catchTag("ConfigError", (error) => Effect.fail(wrong(error))))
-
-/** The format of the log. An invalid value is reported where all settings are read. */
-export const logFormat = Config.withDefault(
-  Config.Literals(["json", "pretty"], "TIDEGATE_LOG_FORMAT"),
-  process.stdout.isTTY ? ("pretty" as const) : ("json" as const)
-)

@@ -1,4 +1,3 @@
-import { Effect } from "effect"
 import { apiKeyFile, bringsApiKey } from "./Bootstrap.ts"
 import type { Settings } from "./Settings.ts"
 
@@ -10,27 +9,26 @@ const example = (base: string, auth: string): ReadonlyArray<string> => [
   `      -H 'content-type: application/json' -d '{"name":"first"}'`
 ]
 
-/** Prints what a user needs once the gateway runs: its URL, how to sign in, and a first example. */
-export const welcome = (settings: Settings, embedded: boolean): Effect.Effect<void> =>
-  Effect.sync(() => {
-    const base = settings.publicUrl
-    const key = settings.apiKey === null ? apiKeyFile(settings.home) : "TIDEGATE_API_KEY"
-    const auth = settings.apiKey === null ? `$(cat ${key})` : "$TIDEGATE_API_KEY"
-    const lines = [
-      "",
-      `  Tidegate is running (${settings.role}).`,
-      "",
-      `  Dashboard      ${base}/`,
-      `  Control API    ${base}/v1       (try it: ${base}/docs, described in ${base}/openapi.json)`,
-      `  Manual         ${base}/docs/guides/`,
-      `  Ingress        ${settings.ingressUrl ?? base}/e/{source_id}`,
-      `  API key        ${bringsApiKey(settings) ? key : "that of the edges: a runner has no API"}`,
-      `  Database       ${embedded ? `embedded PostgreSQL in ${settings.home}` : "DATABASE_URL"}`,
-      settings.egressByDefault
-        ? "  Deliveries     to public addresses, and to this machine (loopback); set TIDEGATE_EGRESS_ALLOW to change this"
-        : `  Deliveries     to public addresses${settings.egressAllow.length > 0 ? ` and ${settings.egressAllow.join(", ")}` : ""}`,
-      ...(bringsApiKey(settings) ? example(base, auth) : []),
-      ""
-    ]
-    process.stdout.write(`${lines.join("\n")}\n`)
-  })
+/** What a user needs once the gateway runs: its URL, how to sign in, and a first example. */
+export const welcome = (settings: Settings, embedded: boolean): string => {
+  const base = settings.publicUrl
+  const key = settings.apiKey === null ? apiKeyFile(settings.home) : "TIDEGATE_API_KEY"
+  const auth = settings.apiKey === null ? `$(cat ${key})` : "$TIDEGATE_API_KEY"
+  const lines = [
+    "",
+    `  Tidegate is running (${settings.role}).`,
+    "",
+    `  Dashboard      ${base}/`,
+    `  Control API    ${base}/v1       (try it: ${base}/docs, described in ${base}/openapi.json)`,
+    `  Manual         ${base}/docs/guides/`,
+    `  Ingress        ${settings.ingressUrl ?? base}/e/{source_id}`,
+    `  API key        ${bringsApiKey(settings) ? key : "that of the edges: a runner has no API"}`,
+    `  Database       ${embedded ? `embedded PostgreSQL in ${settings.home}` : "DATABASE_URL"}`,
+    settings.egressByDefault
+      ? "  Deliveries     to public addresses, and to this machine (loopback); set TIDEGATE_EGRESS_ALLOW to change this"
+      : `  Deliveries     to public addresses${settings.egressAllow.length > 0 ? ` and ${settings.egressAllow.join(", ")}` : ""}`,
+    ...(bringsApiKey(settings) ? example(base, auth) : []),
+    ""
+  ]
+  return `${lines.join("\n")}\n`
+}

@@ -2,7 +2,7 @@ import { hkdfSync, type KeyObject } from "node:crypto"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Effect, Layer, Logger, Redacted, Runtime } from "effect"
+import { Cause, Context, Effect, Layer, Redacted, Runtime } from "effect"
 import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
@@ -45,16 +45,19 @@ import * as ProcessWatch from "@tidegate/telemetry/ProcessWatch"
 import { LineLimits } from "@tidegate/telemetry/WideLines"
 import * as Bootstrap from "./Bootstrap.ts"
 import { cacheBytes, deliveryBounds, meansOfProcess, runBytes } from "./Bounds.ts"
+import { embeddedHome } from "./Home.ts"
 import * as IngressServer from "./IngressServer.ts"
 import * as Health from "./Health.ts"
+import { isMoot, log } from "./Log.ts"
 import * as MetricsEndpoint from "./MetricsEndpoint.ts"
+import { supervisor } from "./processes/Supervised.ts"
 import { Samples } from "./Samples.ts"
 import { type Settings, settings } from "./Settings.ts"
 import { type Starting, startFault } from "./StartFault.ts"
-import { logFormat, type TelemetrySettings, telemetrySettings } from "./TelemetrySettings.ts"
+import { type TelemetrySettings, telemetrySettings } from "./TelemetrySettings.ts"
 import { welcome } from "./Welcome.ts"
 
-const bounds = deliveryBounds(meansOfProcess())
+const bounds = deliveryBounds(meansOfProcess(supervisor?.processes ?? 1))
 processRoom.resize(cacheBytes())
 
 /** The database: migrates it to this version's schema, and checks that this process may use it. */
@@ -157,7 +160,12 @@ const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
 /** A runner has no public port: this one only answers whether it is alive and ready. */
 const healthServer = (settings: Settings, telemetry: TelemetrySettings) =>
   HttpRouter.serve(watching(settings, telemetry), serving).pipe(
-    Layer.provide(NodeHttpServer.layer(() => wireServer(null), { host: settings.host, port: settings.port }))
+    Layer.provide(
+      NodeHttpServer.layer(() => wireServer(null, { connections: supervisor?.connections() ?? null }), {
+        host: settings.host,
+        port: settings.port
+      })
+    )
   )
 
 const starting: Starting = { settings: null, telemetry: null }
@@ -168,8 +176,7 @@ const gateway = Effect.gen(function* () {
   Object.assign(starting, { settings: given, telemetry })
   yield* Bootstrap.makeHome(given)
   if (given.role !== "runner") yield* ApiRoutes.prepare
-  const postgres =
-    given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: Bootstrap.embeddedHome(given) }) : null
+  const postgres = given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: embeddedHome(given.home) }) : null
   const url = postgres?.url ?? given.databaseUrl!
   const keys = yield* Bootstrap.loadKeys(given)
   const port = given.role === "edge" ? 0 : yield* Bootstrap.pickRunnerPort(given)
@@ -181,7 +188,7 @@ const gateway = Effect.gen(function* () {
     maxConnections: bounds.connections
   })
   const working = Layer.merge(egress, Sandbox.layer({}))
-  const beside = Layer.provide(telling(telemetry), Samples.layer)
+  const beside = Layer.merge(Layer.provide(telling(telemetry), Samples.layer), Health.layerReady(given.role))
   const publicAndMore = Layer.merge(Layer.provide(publicServer(given, telemetry), Samples.layer), beside)
   const healthAndMore = Layer.merge(Layer.provide(healthServer(given, telemetry), Samples.layer), beside)
   const roles = {
@@ -193,7 +200,7 @@ const gateway = Effect.gen(function* () {
   const ring = [first.key, ...others.map(({ key }) => key)] as const
   const loops = makeLoops(loopKeysOf(ring), given.loops)
   const stepLinks = makeStepLinks(stepTokenKeysOf(ring), ingressAt(given.publicUrl, given.ingressUrl))
-  yield* Layer.build(
+  const { awaited } = yield* Layer.build(
     Layer.provide(roles[given.role], [
       telemetryOf(telemetry),
       Layer.succeed(TeamLimits, given.teamLimits),
@@ -204,32 +211,15 @@ const gateway = Effect.gen(function* () {
       Layer.succeed(ConsentKey, consentKeyOf(first.key)),
       Layer.succeed(BrowserSessionKey, browserKeyOf(first.key))
     ])
-  )
-  yield* welcome(given, postgres !== null)
+  ).pipe(Effect.map(Context.get(Health.Ready)))
+  const shown = welcome(given, postgres !== null)
+  if (supervisor === null) process.stdout.write(shown)
+  else {
+    yield* awaited
+    supervisor.ready(shown)
+  }
   return yield* Effect.never
 }).pipe(Effect.scoped)
-
-/**
- * Effect's cluster logs this warning for the first runner that starts and the last one that stops, so for every start and stop of a single
- * gateway.
- */
-const isMoot = (message: unknown): boolean =>
-  (Array.isArray(message) ? message[0] : message) === "No healthy runners available"
-
-const log = Layer.unwrap(
-  logFormat.pipe(
-    // An invalid value is reported where all settings are read.
-    Effect.orElseSucceed(() => "json" as const),
-    Effect.map((format) => {
-      const logger = format === "pretty" ? Logger.consolePretty() : Logger.consoleJson
-      return Logger.layer([
-        Logger.make((entry) => {
-          if (!isMoot(entry.message)) logger.log(entry)
-        })
-      ])
-    })
-  )
-)
 
 // The terminal was closed, or its connection was lost.
 process.on("SIGHUP", () => void process.emit("SIGTERM", "SIGTERM"))

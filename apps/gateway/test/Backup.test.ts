@@ -6,7 +6,8 @@ import { ConfigProvider, Effect } from "effect"
 import { temporaryFolder } from "../../../test/temporaryFolder.ts"
 import { makeBackup } from "../src/backup/Backup.ts"
 import { restoreBackup } from "../src/backup/Restore.ts"
-import { loadKeys, makeHome, restoringFile } from "../src/Bootstrap.ts"
+import { loadKeys, makeHome } from "../src/Bootstrap.ts"
+import { restoringFile } from "../src/Home.ts"
 import { settings } from "../src/Settings.ts"
 
 const read = (env: Record<string, string>) =>

@@ -20,7 +20,7 @@ describe("Delivery limits", () => {
   })
 
   it("Descriptor and memory limits of this process are readable", () => {
-    const { files, memory } = meansOfProcess()
+    const { files, memory } = meansOfProcess(1)
     expect(files).toBeGreaterThan(0)
     expect(memory).toBeGreaterThan(64 * 1024 * 1024)
     expect(Number.isFinite(memory)).toBe(true)

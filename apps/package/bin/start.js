@@ -40,7 +40,7 @@ if (command === "start" && words.length > 0) {
   process.exit(2)
 }
 const program = fileURLToPath(
-  new URL(`../gateway/bundle/${command === "start" ? "main" : "admin"}.mjs`, import.meta.url)
+  new URL(`../gateway/bundle/${command === "start" ? "start" : "admin"}.mjs`, import.meta.url)
 )
 // `tidegate doctor` is `tidegate admin doctor`.
 const args = command === "start" || command === "admin" ? words : [command, ...words]

@@ -6,7 +6,7 @@ import { copyData } from "@tidegate/embedded-postgres/Backup"
 import { copyFile, sumsFile, syncFolders, writeSummed, writeSums } from "@tidegate/embedded-postgres/Checksums"
 import * as EmbeddedPostgres from "@tidegate/embedded-postgres/EmbeddedPostgres"
 import { serverState } from "@tidegate/storage/diagnosis/ServerFacts"
-import { embeddedHome } from "../Bootstrap.ts"
+import { embeddedHome } from "../Home.ts"
 import { sizeOf } from "../doctor/Check.ts"
 import { databaseOf } from "../OwnInstallation.ts"
 import { type Settings, SettingsError } from "../Settings.ts"
@@ -60,7 +60,7 @@ export const makeBackup = Effect.fnUntraced(function* (
   if (isWithin(to, given.home))
     yield* refuse(`${to} is in the folder of the gateway itself: keep backups on another disk`)
 
-  const postgres = yield* EmbeddedPostgres.start({ home: embeddedHome(given) })
+  const postgres = yield* EmbeddedPostgres.start({ home: embeddedHome(given.home) })
   const { bytes, version } = yield* Effect.provide(serverState, databaseOf(given, ring))
   yield* Effect.tryPromise({
     try: () => mkdir(unfinished, { recursive: true, mode: 0o700 }),
@@ -72,10 +72,12 @@ export const makeBackup = Effect.fnUntraced(function* (
   }
 
   const sums = new Map<string, string>()
-  const data = yield* copyData(embeddedHome(given), postgres.superuserUrl, join(unfinished, parts.data))
+  const data = yield* copyData(embeddedHome(given.home), postgres.superuserUrl, join(unfinished, parts.data))
   for (const [path, sum] of data) sums.set(`${parts.data}/${path}`, sum)
   const keys: KeysAre = given.secretKeys !== null ? "elsewhere" : options.withKeys ? "file" : "left out"
-  const copied: Array<readonly [from: string, to: string]> = [[join(embeddedHome(given), "password"), parts.password]]
+  const copied: Array<readonly [from: string, to: string]> = [
+    [join(embeddedHome(given.home), "password"), parts.password]
+  ]
   if (options.withKeys) {
     for (const name of keyFiles) copied.push([join(given.home, name), `${parts.keys}/${name}`])
   }

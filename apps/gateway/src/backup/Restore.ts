@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { restoreData } from "@tidegate/embedded-postgres/Backup"
 import { forgetRunners } from "@tidegate/storage/diagnosis/RunnerFacts"
 import { checkSums, copyFile, syncFolders } from "@tidegate/embedded-postgres/Checksums"
-import { embeddedHome, restoringFile } from "../Bootstrap.ts"
+import { embeddedHome, restoringFile } from "../Home.ts"
 import { type Settings, SettingsError } from "../Settings.ts"
 import { type DatabaseCheck, fine } from "../doctor/Check.ts"
 import { keyFiles, onlyEmbedded, parts } from "./Backup.ts"
@@ -43,7 +43,7 @@ export const restoreBackup = Effect.fnUntraced(function* (given: Settings, from:
           mode: 0o600
         }
       )
-      await copyFile(join(backup, parts.password), join(embeddedHome(given), "password"))
+      await copyFile(join(backup, parts.password), join(embeddedHome(given.home), "password"))
       for (const name of keyFiles) await copyFile(join(backup, parts.keys, name), join(given.home, name))
     },
     catch: (cause) =>
@@ -51,7 +51,7 @@ export const restoreBackup = Effect.fnUntraced(function* (given: Settings, from:
         `the backup cannot be restored to ${given.home} (${(cause as NodeJS.ErrnoException).code ?? String(cause)})`
       )
   })
-  yield* restoreData(join(backup, parts.data), embeddedHome(given))
+  yield* restoreData(join(backup, parts.data), embeddedHome(given.home))
   yield* Effect.promise(async () => {
     await syncFolders(given.home)
     await rm(marker)

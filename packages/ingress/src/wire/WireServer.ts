@@ -4,6 +4,7 @@ import type { Server as TlsServer } from "node:tls"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import { Arriving, FramedMessage } from "./FramedMessage.ts"
+import { type ConnectionSource, handedOver } from "./HandedOver.ts"
 import { takingSoon } from "./Listeners.ts"
 import { foreignHeaders } from "./ForeignAnswer.ts"
 import { bytesBeingParsed } from "./NodeInternals.ts"
@@ -28,6 +29,8 @@ export interface WireOptions {
   readonly proxies?: TrustedProxies
   /** Does the handshakes of the connections with its certificate, and does not listen itself. Default: the server does not use TLS. */
   readonly tls?: TlsServer | null
+  /** The process that listens for this one. Default: the server listens itself. */
+  readonly connections?: ConnectionSource | null
 }
 
 const nobody = new TrustedProxies([])
@@ -75,7 +78,7 @@ export interface IngressRoute {
  */
 export const wireServer = (
   ingress: IngressRoute | null,
-  { capacity = usual, proxies = nobody, tls = null }: WireOptions = {}
+  { capacity = usual, proxies = nobody, tls = null, connections: source = null }: WireOptions = {}
 ): Server => {
   const isIngress = (path: string): boolean =>
     ingress !== null && ingress.prefixes.some((prefix) => path.startsWith(prefix))
@@ -217,7 +220,7 @@ export const wireServer = (
   }
   // Node emits this event only if it has a listener.
   server.on("checkExpectation", () => {})
-  return takingSoon(server)
+  return source === null ? takingSoon(server) : handedOver(server, source)
 }
 
 /** The request target without the origin that it may begin with (RFC 9112, 3.2.2). */

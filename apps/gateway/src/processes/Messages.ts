@@ -1,0 +1,38 @@
+import type { AddressInfo } from "node:net"
+
+/** An address at which the supervisor listens for its processes. */
+export interface Listen {
+  readonly host: string
+  readonly port: number
+}
+
+/** A system error without its stack, as it crosses the channel. */
+export interface ListenFault {
+  readonly code: string
+  readonly syscall: string
+  readonly message: string
+  readonly address: string
+  readonly port: number
+}
+
+/** What a process tells its supervisor. The order of messages is kept, those with a connection included. */
+export type ToSupervisor =
+  | { readonly kind: "listen"; readonly at: Listen }
+  /** No further connection of this address, please: answered by `stopped` after the last one. */
+  | { readonly kind: "stop"; readonly at: Listen }
+  | { readonly kind: "ready"; readonly welcome: string }
+  /** Asks for the metrics of all processes as one text. */
+  | { readonly kind: "gather"; readonly id: number }
+  | { readonly kind: "metrics"; readonly id: number; readonly text: string }
+
+/** What the supervisor tells a process. */
+export type ToProcess =
+  | { readonly kind: "listening"; readonly at: Listen; readonly address: AddressInfo }
+  | { readonly kind: "refused"; readonly at: Listen; readonly fault: ListenFault }
+  | { readonly kind: "stopped"; readonly at: Listen }
+  /** Comes with a socket. */
+  | { readonly kind: "connection"; readonly at: Listen }
+  | { readonly kind: "metrics"; readonly id: number }
+  | { readonly kind: "gathered"; readonly id: number; readonly text: string }
+
+export const keyOf = ({ host, port }: Listen): string => `${host} ${port}`

@@ -1,0 +1,238 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { merged } from "@tidegate/telemetry/MergedExposition"
+import { Connections, faultOf, type Taker } from "./Connections.ts"
+import { numbered, passOn } from "./LogLines.ts"
+import type { ToProcess, ToSupervisor } from "./Messages.ts"
+import { processVariable } from "./Supervised.ts"
+
+/** Milliseconds before a process that has ended is replaced: longer after each replacement that has ended before it was ready. */
+const pauseMs = (failures: number): number => Math.min(30_000, 250 * 2 ** failures)
+/** Failures after which everything ends, if no process is there: whoever started it has to repair something. */
+const mostFailures = 5
+/** Milliseconds that a new process may take until it is ready. Migrations of a large database take longer, but only at a first start. */
+const readyWithinMs = 120_000
+/** Milliseconds that the metrics of all processes may take. */
+const gatherMs = 4_000
+
+interface Options {
+  readonly count: number
+  /** The settings of all processes. */
+  readonly env: NodeJS.ProcessEnv
+  /** Ends with everything. */
+  readonly postgres: { readonly close: () => Promise<void> } | null
+}
+
+/** One of the processes. `id` is the lowest number that no other living one has. */
+interface Process extends Taker {
+  readonly id: number
+  readonly child: ChildProcess
+  isReady: boolean
+  /** It has been told to end, so it is not replaced. */
+  isEnding: boolean
+  /** True when it is ready; false when it has ended before. */
+  readonly started: Promise<boolean>
+  readonly ended: Promise<void>
+}
+
+/** Starts the processes of one gateway, replaces those that end, and ends with all of them. */
+export class Supervisor {
+  readonly #options: Options
+  readonly #isPretty: boolean
+  readonly #connections = new Connections()
+  readonly #processes = new Set<Process>()
+  readonly #gatherings = new Map<number, (from: Process, text: string) => void>()
+  #gathered = 0
+  #failures = 0
+  #isEnding = false
+  #isRestarting = false
+  #hasWelcomed = false
+
+  constructor(options: Options) {
+    this.#options = options
+    this.#isPretty = (options.env["TIDEGATE_LOG_FORMAT"] ?? (process.stdout.isTTY ? "pretty" : "json")) === "pretty"
+  }
+
+  /** The first process migrates the database and makes the keys; then the others start at once. */
+  async start(): Promise<void> {
+    const first = this.#spawn()
+    if (!(await first.started)) {
+      // Its sentence is the reason.
+      if (!this.#isEnding) await this.#leave(1)
+      return
+    }
+    while (this.#processes.size < this.#options.count && !this.#isEnding) this.#spawn()
+  }
+
+  /** Replaces the processes one after the other. Each new one is ready before an old one ends, so requests are always accepted. */
+  async restart(): Promise<void> {
+    if (this.#isRestarting || this.#isEnding) return
+    this.#isRestarting = true
+    this.#say("INFO", "the processes are replaced one after the other")
+    // Without those that are started meanwhile.
+    const all = Array.from(this.#processes)
+    for (const old of all) {
+      if (!this.#processes.has(old)) continue
+      const successor = this.#spawn()
+      if (!(await successor.started)) {
+        this.#say("ERROR", "a new process did not become ready, so the others stay: the lines above say why")
+        break
+      }
+      await this.#retire(old)
+    }
+    this.#isRestarting = false
+  }
+
+  async end(): Promise<void> {
+    if (this.#isEnding) return
+    this.#isEnding = true
+    await Promise.all([...this.#processes].map((process) => this.#retire(process)))
+    await this.#leave(130)
+  }
+
+  async #retire(old: Process): Promise<void> {
+    old.isEnding = true
+    old.child.kill("SIGTERM")
+    await old.ended
+  }
+
+  async #leave(code: number): Promise<void> {
+    this.#isEnding = true
+    await this.#options.postgres?.close()
+    process.exit(code)
+  }
+
+  /** The port of each runner: the numbers after the given one, or any free one. */
+  #runnerPort(id: number): NodeJS.ProcessEnv {
+    const given = Number(this.#options.env["TIDEGATE_RUNNER_PORT"] ?? 0)
+    if (given > 0) return { TIDEGATE_RUNNER_PORT: String(given + id - 1) }
+    // A process that looks for a free port may find the usual one free at the same time as another one.
+    return id === 1 ? {} : { TIDEGATE_RUNNER_PORT: "0" }
+  }
+
+  #spawn(): Process {
+    const ids = new Set([...this.#processes].map(({ id }) => id))
+    let id = 1
+    while (ids.has(id)) id++
+    const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
+      env: {
+        ...this.#options.env,
+        ...this.#runnerPort(id),
+        TIDEGATE_PROCESSES: String(this.#options.count),
+        TIDEGATE_LOG_FORMAT: this.#isPretty ? "pretty" : "json",
+        [processVariable]: String(id)
+      },
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+      // A terminal sends its signals to all processes of a group: only the supervisor is to decide what ends.
+      detached: true
+    })
+    passOn(child.stdout!, process.stdout, (line) => numbered(line, id))
+    passOn(child.stderr!, process.stderr, (line) => (this.#hasWelcomed ? numbered(line, id) : line))
+    const starting = Promise.withResolvers<boolean>()
+    const ending = Promise.withResolvers<void>()
+    const made: Process = {
+      id,
+      child,
+      isReady: false,
+      isEnding: false,
+      started: starting.promise,
+      ended: ending.promise,
+      tell: (message, connection, sent) => {
+        if (!child.connected) return false
+        child.send(message satisfies ToProcess, connection, { keepOpen: true }, sent)
+        return true
+      }
+    }
+    this.#processes.add(made)
+    const tooLate = setTimeout(() => child.kill("SIGKILL"), this.#hasWelcomed ? readyWithinMs : 2 ** 31 - 1)
+    child.on("message", (message: ToSupervisor) => {
+      if (message.kind === "ready") {
+        clearTimeout(tooLate)
+        made.isReady = true
+        this.#failures = 0
+        if (!this.#hasWelcomed) process.stdout.write(message.welcome)
+        this.#hasWelcomed = true
+        this.#say("INFO", `process ${id} is ready (pid ${child.pid})`)
+        starting.resolve(true)
+      } else this.#hear(made, message)
+    })
+    // A message to a process that has just ended.
+    child.on("error", () => {})
+    child.once("exit", () => this.#connections.remove(made))
+    child.once("close", (code, signal) => {
+      clearTimeout(tooLate)
+      this.#processes.delete(made)
+      starting.resolve(false)
+      ending.resolve()
+      if (!made.isEnding) this.#replace(made, signal ?? `exit code ${code}`)
+    })
+    return made
+  }
+
+  #replace({ child, id, isReady }: Process, how: string): void {
+    // Before the first one is ready, the reason is a setting, and the process has said it.
+    if (this.#isEnding || !this.#hasWelcomed) return
+    this.#say("ERROR", `process ${id} (pid ${child.pid}) has ended: ${how}`)
+    if (!isReady) this.#failures++
+    if (this.#failures >= mostFailures && this.#processes.size === 0) {
+      process.stderr.write(`tidegate: no process could be started ${mostFailures} times; the lines above say why\n`)
+      void this.#leave(1)
+      return
+    }
+    setTimeout(() => {
+      if (!this.#isEnding && this.#processes.size < this.#options.count) this.#spawn()
+    }, pauseMs(this.#failures))
+  }
+
+  #hear(from: Process, message: Exclude<ToSupervisor, { readonly kind: "ready" }>): void {
+    switch (message.kind) {
+      case "listen": {
+        const { at } = message
+        void this.#connections.add(from, at).then(
+          (address) => from.tell({ kind: "listening", at, address }),
+          (error: unknown) => from.tell({ kind: "refused", at, fault: faultOf(error, at) })
+        )
+        break
+      }
+      case "stop":
+        this.#connections.remove(from, message.at)
+        from.tell({ kind: "stopped", at: message.at })
+        break
+      case "gather":
+        void this.#gather().then((text) => from.tell({ kind: "gathered", id: message.id, text }))
+        break
+      case "metrics":
+        this.#gatherings.get(message.id)?.(from, message.text)
+    }
+  }
+
+  /** The metrics of all processes that answer in time. */
+  #gather(): Promise<string> {
+    const id = ++this.#gathered
+    const texts = new Map<number, string>()
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(late)
+        this.#gatherings.delete(id)
+        resolve(merged(new Map([...texts].toSorted(([a], [b]) => a - b))))
+      }
+      const late = setTimeout(done, gatherMs)
+      const asked = new Set(
+        [...this.#processes].filter(({ isReady, tell }) => isReady && tell({ kind: "metrics", id }))
+      )
+      this.#gatherings.set(id, (from, text) => {
+        texts.set(from.id, text)
+        asked.delete(from)
+        if (asked.size === 0) done()
+      })
+      if (asked.size === 0) done()
+    })
+  }
+
+  /** A line of the log. The supervisor is process 0. */
+  #say(level: "INFO" | "ERROR", message: string): void {
+    const line = this.#isPretty
+      ? message
+      : JSON.stringify({ message, level, timestamp: new Date().toISOString(), annotations: {}, spans: {} })
+    process.stdout.write(`${numbered(line, 0)}\n`)
+  }
+}

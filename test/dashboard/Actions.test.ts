@@ -33,7 +33,7 @@ const badge = (page: Page, text: string) => page.locator("header .badge").getByT
 /** Changes settings as JSON, and waits until they are saved. */
 const change = async (page: Page, title: string, edit: (text: string) => string) => {
   const field = page.getByLabel(`${title} as JSON`)
-  await page.getByRole("button", { name: "Change", exact: true }).click()
+  await page.getByRole("button", { name: "Edit as JSON", exact: true }).click()
   await field.fill(edit(await field.inputValue()))
   await page.getByRole("button", { name: "Save", exact: true }).click()
   await field.waitFor({ state: "detached" })

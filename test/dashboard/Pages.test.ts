@@ -300,7 +300,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
   it("Settings are changed as JSON, a refusal keeps the text, and a deletion asks first", async ({ gateway, page }) => {
     const { id } = await gateway.destination({ url: "https://api.example.com/hooks", rate_limit: 5 })
     await turnTo(page, `destinations/${id}`)
-    await page.getByRole("button", { name: "Change" }).click()
+    await page.getByRole("button", { name: "Edit as JSON" }).click()
     const field = page.getByLabel("Settings as JSON")
     const shown = await field.inputValue()
     await field.fill(shown.replace('"rate_limit": 5', '"rate_limit": -1'))

@@ -122,6 +122,10 @@ export const actions = {
     "/workflows/$id: Pause: PATCH /workflows/{id}",
     "/workflows/new: Create the workflow: POST /workflow-templates/{key}/instantiate"
   ],
+  ResourceForms: [
+    "/destinations/$id: Try it: POST /destinations/test",
+    "/destinations/new: Try it: POST /destinations/test"
+  ],
   RuleTrials: ["/connections/$id: Try them on the last N requests: POST /sources/{id}/deduplication-test"],
   Sources: ["/sources/$id: Send a test request: POST /sources/{id}/test-request"],
   Tasks: [

@@ -140,6 +140,9 @@ export const metrics = {
   pulledMessages: counters("tidegate_pulled_messages_total", "Messages that consumers have fetched, by their end.", [
     ["outcome", ["acknowledged", "refused", "expired"]]
   ]),
+  destinationTests: counters("tidegate_destination_tests_total", "Test deliveries to destinations, by result.", [
+    ["outcome", ["successful", "failed"]]
+  ]),
 
   // What requests become.
   events: counters("tidegate_events_total", "Events, by result.", [

@@ -35,6 +35,11 @@ const mail = tests("packages/foreign-databases/test/SmtpStrangers.test.ts")
 const mysql = tests("packages/foreign-databases/test/MysqlStrangers.test.ts")
 const strangers = tests("packages/foreign-databases/test/Strangers.test.ts")
 
+const testDelivery = tests("test/contract/DestinationTest.test.ts")
+const tested = testDelivery(
+  "A test delivery sends the sample with the new settings, answers with the response, and stores nothing"
+)
+
 /** Types that have separate rows. */
 const told = new Set([
   "HTTP",
@@ -180,12 +185,21 @@ export const destinations: Section = {
       commands("Resource can be created, changed, disabled and deleted under ${prefix}/${kind}")
     ),
     row("POST /destinations/{id}/oauth/start; GET,POST /oauth/callback", consented),
+    row("POST /destinations/test", tested),
     row("POST /destinations/{id}/messages/pull", fetching),
     row("POST /destinations/{id}/messages/ack", fetching),
     row("POST /destinations/{id}/messages/nack", refusing)
   ],
   fields: {
     ConsentStarted: [],
+    DestinationTestInput: [
+      of("destination request", tested),
+      of(
+        "destination_id",
+        testDelivery("A change of a stored destination is tested with its stored secret, which goes nowhere else")
+      )
+    ],
+    DestinationTest: [of("*", tested)],
     PullInput: [of("*", pullLimits)],
     AckInput: [of("*", pullLimits)],
     NackInput: [of("*", refusing)],

@@ -1,6 +1,6 @@
 import type { Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
-import { checkedOf, Form, LinesField, linesOf, SwitchField, TextField, textOf } from "../parts/Form.tsx"
+import { checkedOf, Form, linesOf, SwitchField, TextArea, TextField, textOf } from "../parts/Form.tsx"
 import { Panel } from "../parts/Panel.tsx"
 import { SettingsToRead } from "../parts/Settings.tsx"
 import { Read } from "../parts/Table.tsx"
@@ -77,10 +77,12 @@ const Told = ({ settings }: { readonly settings: Row<"ChannelSettings"> }) => {
         }}
       >
         <SwitchField name="email_enabled" label="Send alerts by e-mail" isOn={settings.email_enabled} />
-        <LinesField
+        <TextArea
           name="email_recipients"
           label="Who gets them"
-          lines={settings.email_recipients}
+          isCode={false}
+          rows={Math.min(10, settings.email_recipients.length + 2)}
+          defaultValue={settings.email_recipients.join("\n")}
           help="One address in each line, at most 10. Empty: the first ten owners of the team."
         />
         <SwitchField

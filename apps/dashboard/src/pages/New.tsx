@@ -1,16 +1,14 @@
 import { Link, useNavigate } from "@tanstack/react-router"
 import { type ReactNode, useState } from "react"
-import { Fields, valuesIn } from "../parts/Fields.tsx"
 import { Form, textIn } from "../parts/Form.tsx"
 import { useChoices } from "../parts/Named.tsx"
 import { Panel } from "../parts/Panel.tsx"
-import { objectOf, resolved, type Schema, variantsOf } from "../parts/Schema.ts"
 import { Failure, Loading } from "../parts/States.tsx"
 import type { Call } from "../may.ts"
 import { useRefresh, useSession } from "../session.ts"
+import { TryDestination } from "./resources/TryDestination.tsx"
+import { type Kind, kinds, longestName, NameField, typedIn, TypedFields, useMake } from "./resources/TypedFields.tsx"
 import { useForms } from "./sources/Forms.ts"
-import type { SourceType } from "./sources/SourceTypes.ts"
-import { TypeChoice } from "./sources/TypeChoice.tsx"
 import { type Drafts, RuleBuilder, rulesOf } from "./rules/RuleBuilder.tsx"
 import { TryRules } from "./rules/TryRules.tsx"
 
@@ -48,110 +46,6 @@ export const Making = ({
   )
 }
 
-export const NameField = ({
-  example,
-  isOptional = false,
-  label = "Name",
-  name = "name"
-}: {
-  readonly example: string
-  readonly label?: string
-  readonly name?: string
-  readonly isOptional?: boolean
-}) => (
-  <div className="field">
-    <label htmlFor={name}>{label}</label>
-    <input id={name} name={name} required={!isOptional} maxLength={longestName} placeholder={example} />
-  </div>
-)
-
-/** How long a name may be. */
-const longestName = 155
-
-type Kind = "Source" | "Destination"
-type Document = NonNullable<ReturnType<typeof useForms>["made"]>["document"]
-
-/** What a form about a kind shows and chooses at first. */
-const kinds = {
-  Source: { plural: "sources", first: "WEBHOOK", example: "Shop orders" },
-  Destination: { plural: "destinations", first: "HTTP", example: "Warehouse" }
-} as const
-
-/** A type as its reader knows it: what the document says it does names the service, such as Slack. */
-const titleOf = (type: string, { description }: Schema): string =>
-  description === undefined ? type : `${type}: ${description.replace(/\.$/, "")}`
-
-/**
- * What is written about a type. A provider's type has its own way to verify first, and those of other senders after it: somebody who
- * chooses the provider means its own.
- */
-const settingsOf = (document: Document, kind: Kind, schema: Schema): Schema => {
-  const [own] = (resolved(document, schema).anyOf ?? []).map((one) => resolved(document, one))
-  const isProvider = kind === "Source" && own?.required?.includes("auth") === true
-  return objectOf(document, isProvider ? own : schema)
-}
-
-/** The fields of a resource whose settings depend on its type: those of the type's schema. Their names begin with `prefix`. */
-const TypedFields = ({
-  document,
-  kind,
-  of = "",
-  prefix = "",
-  types
-}: {
-  readonly document: Document
-  readonly kind: Kind
-  readonly prefix?: string
-  /** The types of sources, for a form of a source. */
-  readonly types: ReadonlyArray<SourceType>
-  /** What the labels add where a page has several such forms. */
-  readonly of?: string
-}) => {
-  const { example, first } = kinds[kind]
-  const [type, setType] = useState<string>(first)
-  const variants = variantsOf(document, `${kind}Write`, first)
-  // A vendor without settings of its own has those of any sender.
-  const variant = variants.get(type) ?? variants.get(first)
-  const config = settingsOf(document, kind, variant?.properties?.["config"] ?? {})
-  const field = `${prefix}type`
-  return (
-    <>
-      <NameField name={`${prefix}name`} label={`Name${of}`} example={example} />
-      {kind === "Source" ? (
-        <TypeChoice name={field} label={`Type${of}`} chosen={type} types={types} change={setType} />
-      ) : (
-        <div className="field">
-          <label htmlFor={field}>Type{of}</label>
-          <select id={field} name={field} value={type} onChange={({ target }) => setType(target.value)}>
-            {[...variants].map(([value, one]) => (
-              <option key={value} value={value}>
-                {titleOf(value, one)}
-              </option>
-            ))}
-          </select>
-        </div>
-      )}
-      <Panel title={`Settings of ${types.find((one) => one.type === type)?.name ?? type}`}>
-        <Fields key={type} document={document} schema={config} prefix={`${prefix}config.`} />
-      </Panel>
-    </>
-  )
-}
-
-/** What was written in these fields. */
-const typedIn = (form: HTMLFormElement, prefix = "") => ({
-  name: textIn(form, `${prefix}name`),
-  type: textIn(form, `${prefix}type`),
-  config: valuesIn(form, `${prefix}config.`)
-})
-
-/** Makes a source or a destination of what was written. */
-const useMake = () => {
-  const { client } = useSession()
-  return (kind: Kind, form: HTMLFormElement, prefix = ""): Promise<{ readonly id: string; readonly name: string }> =>
-    client.post(`/${kinds[kind].plural}`, { body: typedIn(form, prefix) as never })
-}
-
 /** The page with the form of a source or a destination. */
 const Typed = ({ kind, label }: { readonly kind: Kind; readonly label: string }) => {
   const { failed, made } = useForms(kind === "Source")
@@ -165,6 +59,7 @@ const Typed = ({ kind, label }: { readonly kind: Kind; readonly label: string })
       make={async (form) => `/${kinds[kind].plural}/${(await makeOne(kind, form)).id}`}
     >
       <TypedFields {...made} kind={kind} />
+      {kind === "Destination" ? <TryDestination bodyOf={(form) => ({ destination: typedIn(form) })} /> : null}
     </Making>
   )
 }

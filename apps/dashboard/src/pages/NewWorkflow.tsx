@@ -8,7 +8,8 @@ import { Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { edgesOf, nodesOf, type Step, type StepEdge } from "../parts/StepGraph.ts"
 import { useSession } from "../session.ts"
-import { Choose, Making, NameField } from "./New.tsx"
+import { Choose, Making } from "./New.tsx"
+import { NameField } from "./resources/TypedFields.tsx"
 
 /** A new workflow: blank, or from a template whose graph is shown first. It is a draft, and its editor opens. */
 const Make = () => {

@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from "react"
+import { type FormEvent, type ReactNode, useState } from "react"
 import { exactJson, messageOf } from "../gateway.ts"
 import { type Call, useMay } from "../may.ts"
 import { useRefresh } from "../session.ts"
@@ -7,7 +7,7 @@ import { Panel } from "./Panel.tsx"
 type Members = Readonly<Record<string, unknown>>
 
 /** What a change sends: members that are new or other, and null for those that were removed. */
-const changesOf = (before: Members, after: Members): Members => {
+export const changesOf = (before: Members, after: Members): Members => {
   const isSame = (name: string) => JSON.stringify(before[name]) === JSON.stringify(after[name])
   const removed = Object.keys(before).filter((name) => !(name in after))
   return Object.fromEntries([
@@ -25,15 +25,18 @@ const parsed = (text: string): unknown => {
 }
 
 /**
- * Settings as JSON, to look at and to change. Only what the reader changes is sent, so that masked secrets stay what they are. If the
+ * Settings as JSON, to look at and to change, and with `form` in its fields too. Only what the reader changes is sent, so that masked secrets stay what they are. If the
  * gateway refuses a change, it says why, and the text stays.
  */
 export const Edit = ({
   call,
+  form,
   save,
   title,
   value
 }: {
+  /** The fields; `close` ends the change. */
+  readonly form?: (close: () => void) => ReactNode
   /** The call that `save` makes. */
   readonly call: Call
   readonly title: string
@@ -42,7 +45,7 @@ export const Edit = ({
 }) => {
   const refresh = useRefresh()
   const may = useMay()
-  const [isEditing, setEditing] = useState(false)
+  const [editing, setEditing] = useState<"form" | "json" | null>(null)
   const [error, setError] = useState<string | null>(null)
   const text = JSON.stringify(value, null, 2)
   const store = async (written: string) => {
@@ -52,7 +55,7 @@ export const Edit = ({
       const isObject = typeof next === "object" && next !== null && !Array.isArray(next) && !Array.isArray(value)
       await save((isObject ? changesOf(value as Members, next as Members) : next) as never)
       await refresh()
-      setEditing(false)
+      setEditing(null)
     } catch (failure) {
       setError(messageOf(failure))
     }
@@ -63,13 +66,22 @@ export const Edit = ({
     void store(typeof written === "string" ? written : "")
   }
   const change = (
-    <button type="button" onClick={() => setEditing(true)}>
-      Change
-    </button>
+    <div className="bar">
+      {form === undefined ? null : (
+        <button type="button" onClick={() => setEditing("form")}>
+          Change
+        </button>
+      )}
+      <button type="button" onClick={() => setEditing("json")}>
+        Edit as JSON
+      </button>
+    </div>
   )
   return (
-    <Panel title={title} right={isEditing || !may(call) ? undefined : change}>
-      {isEditing ? (
+    <Panel title={title} right={editing !== null || !may(call) ? undefined : change}>
+      {editing === "form" ? (
+        form?.(() => setEditing(null))
+      ) : editing === "json" ? (
         <form onSubmit={submit}>
           <textarea
             name="settings"
@@ -88,7 +100,7 @@ export const Edit = ({
             <button type="submit" className="primary">
               Save
             </button>
-            <button type="button" onClick={() => setEditing(false)}>
+            <button type="button" onClick={() => setEditing(null)}>
               Cancel
             </button>
           </div>

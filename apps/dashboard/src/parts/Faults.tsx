@@ -18,7 +18,10 @@ interface Refused {
 }
 
 const refusedOf = (error: unknown): ReadonlyArray<Refused> => {
-  const fields = error instanceof TidegateError ? error.data["fields"] : undefined
+  if (!(error instanceof TidegateError)) return []
+  // Names are unique in a team, and a conflict is about nothing else in a form.
+  if (error.code === "RESOURCE_ALREADY_EXISTS") return [{ path: "name", message: "name has another one already" }]
+  const { fields } = error.data
   return Array.isArray(fields) ? (fields as ReadonlyArray<Refused>) : []
 }
 

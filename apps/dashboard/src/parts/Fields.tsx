@@ -1,3 +1,6 @@
+import type { ReactNode } from "react"
+import { exactJson } from "../gateway.ts"
+import { Below, useDescribed } from "./Faults.tsx"
 import { objectOf, resolved, type Schema, type useDocument } from "./Schema.ts"
 
 type Document = NonNullable<ReturnType<typeof useDocument>["data"]>
@@ -21,7 +24,7 @@ const plain = (document: Document, schema: Schema): Schema => {
 
 /** An object with more members than this is written as JSON. One that must be written has more fields: somebody has to fill it in. */
 const mostNested = 5
-const mostRequired = 10
+const mostRequired = 16
 
 /**
  * The schema of an object that has a few plain members, such as a credential: each gets a field of its own. So do all members of an object that
@@ -37,6 +40,9 @@ const nestedOf = (document: Document, schema: Schema, isRequired: boolean): Sche
 
 const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {}
+
+/** A stored secret as a read shows it. To write it back means that it stays. */
+const isMasked = (text: string): boolean => text.includes("****")
 
 const isSecret = (name: string): boolean => /secret|password|token|api_key|private_key/.test(name)
 
@@ -95,46 +101,75 @@ export const Fields = ({
         </fieldset>
       )
     }
-    const shown = shownAs(values[name], kind)
-    // What must be written and has one value is written already.
-    const isDecided = required.has(name) && member.enum?.length === 1
     return (
-      <div className="field" key={name}>
-        <label htmlFor={field}>{labelOf(name, required.has(name))}</label>
-        {kind === "choice" || kind === "boolean" ? (
-          <select id={field} name={field} data-kind={kind} required={required.has(name)} defaultValue={shown}>
-            {isDecided ? null : <option value="">–</option>}
-            {(kind === "boolean" ? ["true", "false"] : member.enum!).map((value) => (
-              <option key={value}>{value}</option>
-            ))}
-          </select>
-        ) : kind === "json" ? (
-          <textarea
-            id={field}
-            name={field}
-            data-kind="json"
-            rows={3}
-            spellCheck={false}
-            className="mono"
-            placeholder="JSON"
-            defaultValue={shown}
-          />
-        ) : (
-          <input
-            id={field}
-            name={field}
-            data-kind={kind}
-            type={kind === "number" ? "number" : isSecret(name) ? "password" : "text"}
-            autoComplete="off"
-            required={required.has(name)}
-            placeholder={exampleOf(member)}
-            defaultValue={shown}
-          />
-        )}
-        {member.description === undefined ? null : <Description of={member.description} />}
-      </div>
+      <MemberField
+        key={name}
+        field={field}
+        label={labelOf(name, required.has(name))}
+        kind={kind}
+        member={member}
+        isRequired={required.has(name)}
+        isHidden={isSecret(name)}
+        shown={shownAs(values[name], kind)}
+      />
     )
   })
+}
+
+const MemberField = ({
+  field,
+  isHidden,
+  isRequired,
+  kind,
+  label,
+  member,
+  shown
+}: {
+  readonly field: string
+  readonly label: string
+  readonly kind: ReturnType<typeof kindOf>
+  readonly member: Schema
+  readonly isRequired: boolean
+  readonly isHidden: boolean
+  readonly shown: string
+}) => {
+  const own = { id: field, name: field, "data-kind": kind, defaultValue: shown, ...useDescribed(field) }
+  // What must be written and has one value is written already.
+  const isDecided = isRequired && member.enum?.length === 1
+  const isKept = isMasked(shown)
+  const help: ReactNode = (
+    <>
+      {member.description === undefined ? null : <Description of={member.description} />}
+      {isKept ? <p className="muted">It is stored and masked. It stays unless you write another one.</p> : null}
+    </>
+  )
+  return (
+    <div className="field">
+      <label htmlFor={field}>{label}</label>
+      {kind === "choice" || kind === "boolean" ? (
+        <select {...own} required={isRequired}>
+          {isDecided ? null : <option value="">–</option>}
+          {(kind === "boolean" ? ["true", "false"] : member.enum!).map((value) => (
+            <option key={value}>{value}</option>
+          ))}
+        </select>
+      ) : kind === "json" ? (
+        <textarea {...own} rows={3} spellCheck={false} className="mono" placeholder="JSON" />
+      ) : (
+        <input
+          {...own}
+          type={kind === "number" ? "number" : isHidden && !isKept ? "password" : "text"}
+          autoComplete="off"
+          required={isRequired}
+          placeholder={exampleOf(member)}
+          onFocus={({ target }) => {
+            if (isMasked(target.value)) target.select()
+          }}
+        />
+      )}
+      <Below name={field} help={help} />
+    </div>
+  )
 }
 
 /** The object in which the last part of a path stands; it is made if it is not there. */
@@ -170,7 +205,7 @@ export const valuesIn = (form: HTMLFormElement, prefix: string): Record<string, 
 
 const parsed = (name: string, text: string): unknown => {
   try {
-    return JSON.parse(text)
+    return exactJson.parse(text)
   } catch {
     throw new Error(`${name} is not valid JSON`)
   }

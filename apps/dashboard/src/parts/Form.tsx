@@ -8,6 +8,7 @@ import { Below, FaultsContext, faultsOf, noFaults, useDescribed } from "./Faults
  */
 export const Form = ({
   call,
+  cancel,
   children,
   done,
   label,
@@ -19,6 +20,8 @@ export const Form = ({
   readonly label: string
   /** What is said when it was sent, if the form stays. */
   readonly done?: string
+  /** What else ends it. */
+  readonly cancel?: () => void
   readonly send: (form: HTMLFormElement) => Promise<unknown>
   readonly children: ReactNode
 }) => {
@@ -60,6 +63,11 @@ export const Form = ({
         <button type="submit" className="primary" disabled={isBusy}>
           {label}
         </button>
+        {cancel === undefined ? null : (
+          <button type="button" onClick={cancel}>
+            Cancel
+          </button>
+        )}
         {isDone && done !== undefined ? (
           <span role="status" className="badge good">
             {done}
@@ -104,20 +112,23 @@ export const TextField = ({
   </div>
 )
 
-/** A text of several lines. `value` makes the page follow what is written, as in a field of React. */
+/** A text of several lines. `value` makes the page follow what is written, as in a field of React; `defaultValue` only begins with it. */
 export const TextArea = ({
   change,
   help,
+  isCode = true,
   label,
   name,
-  rows,
-  value
+  ...area
 }: {
   readonly name: string
   readonly label: string
   readonly rows: number
   readonly help?: ReactNode
   readonly value?: string
+  readonly defaultValue?: string
+  /** Whether its letters are all as wide as each other. */
+  readonly isCode?: boolean
   readonly change?: (value: string) => void
 }) => (
   <div className="field">
@@ -125,39 +136,12 @@ export const TextArea = ({
     <textarea
       id={name}
       name={name}
-      rows={rows}
-      className="mono"
+      className={isCode ? "mono" : ""}
       spellCheck={false}
       autoComplete="off"
-      {...(value === undefined ? {} : { value })}
       onChange={({ target }) => change?.(target.value)}
       {...useDescribed(name)}
-    />
-    <Below name={name} help={help} />
-  </div>
-)
-
-/** A list of texts, one in each line. */
-export const LinesField = ({
-  help,
-  label,
-  lines,
-  name
-}: {
-  readonly name: string
-  readonly label: string
-  readonly help: ReactNode
-  readonly lines: ReadonlyArray<string>
-}) => (
-  <div className="field">
-    <label htmlFor={name}>{label}</label>
-    <textarea
-      id={name}
-      name={name}
-      rows={Math.min(10, lines.length + 2)}
-      spellCheck={false}
-      defaultValue={lines.join("\n")}
-      {...useDescribed(name)}
+      {...area}
     />
     <Below name={name} help={help} />
   </div>

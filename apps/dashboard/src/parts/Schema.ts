@@ -67,6 +67,32 @@ export const objectOf = (document: Document, schema: Schema): Schema => {
   return variants.length === 0 ? found : merged(document, variants)
 }
 
+const variantsIn = (document: Document, schema: Schema): ReadonlyArray<Schema> => {
+  const found = resolved(document, schema)
+  return found.anyOf === undefined ? [found] : found.anyOf.flatMap((one) => variantsIn(document, one))
+}
+
+/** A kind of authentication: the schemas of its name and of its settings. */
+export interface AuthKind {
+  readonly type: Schema
+  readonly auth: Schema
+  readonly isRequired: boolean
+}
+
+/** The kinds of authentication that a config may have, by their names. A variant that allows several kinds is that of a read. */
+export const authKindsOf = (document: Document, schema: Schema): ReadonlyMap<string, AuthKind> => {
+  const kinds = new Map<string, AuthKind>()
+  for (const { properties = {}, required = [] } of variantsIn(document, schema)) {
+    const { auth, auth_type } = properties
+    const types = auth_type === undefined ? [] : variantsIn(document, auth_type)
+    const [type, ...others] = types.filter((one) => one.enum !== undefined)
+    if (auth === undefined || type?.enum?.length !== 1 || others.length > 0) continue
+    const [name] = type.enum as readonly [string]
+    if (!kinds.has(name)) kinds.set(name, { type, auth, isRequired: required.includes("auth") })
+  }
+  return kinds
+}
+
 /**
  * The types of a resource, each with the schema of what is written for it. A variant that lists no types is the one of all other
  * types: it stands under `usual`.

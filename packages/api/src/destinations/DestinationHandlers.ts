@@ -12,6 +12,7 @@ import { awaitedBy as destinationAwaiting } from "@tidegate/storage/delivery/Des
 import { Api } from "../contract/Api.ts"
 import * as Lists from "../contract/Lists.ts"
 import { messageHandlers } from "./MessageHandlers.ts"
+import { testHandler } from "./TestHandlers.ts"
 import type { ConsentQuery } from "./DestinationsApi.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import {
@@ -43,6 +44,7 @@ export const layer = HttpApiBuilder.group(
     const consentKey = yield* ConsentKey
     const { consents } = yield* ProviderAccounts
     const messages = yield* messageHandlers
+    const test = yield* testHandler
     const handled = yield* handle(handlers, destination, Lists.destinations, destinations, client, {
       allowed: (written, id) =>
         Effect.flatMap(CurrentTeam, ({ caller, id: team_id }) =>
@@ -112,6 +114,7 @@ export const layer = HttpApiBuilder.group(
           return yield* askOwner(client(id).StartConsent({ team_id }))
         })
       )
+      .handleRaw("test", test)
       .handleRaw("pullMessages", messages.pull)
       .handleRaw("ackMessages", messages.ack)
       .handleRaw("nackMessages", messages.nack)

@@ -11,6 +11,7 @@ import { operation } from "../contract/Operation.ts"
 import * as Lists from "../contract/Lists.ts"
 import * as Parameters from "../contract/Parameters.ts"
 import { messageEndpoints } from "./MessagesApi.ts"
+import { testEndpoint } from "./TestApi.ts"
 
 const authorized = Schema.Literal(true)
 const renewable = Schema.Boolean.annotate({
@@ -62,6 +63,7 @@ export class DestinationsApi extends groupOf(destination, { list: Lists.destinat
       errors: ["NOT_FOUND"]
     })
   ),
+  testEndpoint,
   ...messageEndpoints
 ]).add(
   HttpApiEndpoint.get("showConsent", "/oauth/callback", {

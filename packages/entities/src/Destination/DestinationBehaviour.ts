@@ -14,6 +14,7 @@ import { endConsent, startConsent } from "../tokens/Consent.ts"
 import { makeDeliveryLoop } from "./sending/DeliveryLoop.ts"
 import { DestinationEntity } from "./DestinationProtocol.ts"
 import { consents } from "./DestinationTokens.ts"
+import { makeTestDelivery } from "./testing/TestDelivery.ts"
 
 /** How long an actor without work stays in memory. To start again it needs three queries. */
 const maxIdleTime = "2 minutes"
@@ -25,6 +26,7 @@ export const layer = DestinationEntity.toLayer(
     const scope = yield* Effect.scope
     const deliveries = yield* makeDeliveryLoop
     const ingress = yield* Ingress
+    const tested = yield* makeTestDelivery
 
     /** A command has changed the row: deliveries use the new settings from here on, even when the caller has gone. */
     const thenReload = Effect.fnUntraced(function* <A>(command: Effect.Effect<A, GatewayError, Database | Secrets>) {
@@ -85,6 +87,7 @@ export const layer = DestinationEntity.toLayer(
       Answer: ({ payload }) => begun(Effect.sync(() => deliveries.tunnel.answered(payload.cli_id, payload.results))),
       Pull: ({ payload }) => begun(deliveries.polls.pull(payload)),
       Settle: ({ payload }) => begun(deliveries.polls.settle(payload)),
+      Test: ({ payload }) => tested(payload),
       Leave: ({ payload }) => begun(Effect.sync(() => deliveries.tunnel.leave(payload.cli_id)))
     })
   }),

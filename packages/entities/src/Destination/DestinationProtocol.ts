@@ -9,6 +9,7 @@ import { batchOf } from "../dispatch/Batch.ts"
 import type { DeliveryItem } from "./queue/DeliveryItem.ts"
 import { pullMessages } from "./pull/PullProtocol.ts"
 import { stepMessages } from "./steps/StepProtocol.ts"
+import { testMessages } from "./testing/TestProtocol.ts"
 import { tunnelMessages } from "./tunnel/TunnelProtocol.ts"
 
 /** The result of a manual retry: a new event, with the old one as its parent. */
@@ -58,5 +59,6 @@ export const DestinationEntity = protocolOf(destination, [
   Rpc.make("Reread"),
   ...stepMessages,
   ...tunnelMessages,
-  ...pullMessages
+  ...pullMessages,
+  ...testMessages
 ])

@@ -89,13 +89,22 @@ export const loadDestination = Effect.fnUntraced(function* (
   const stored = yield* readDeliverySettings(id, shard)
   if (stored === null) return null
   const { connections, destination } = stored
-  const { cancel_before, deleted_at, disabled_at, held_until, name, type } = destination
-  const { config } = destination
-  const opened = deleted_at === null ? yield* openSender(destination, connectorOf) : neither
+  const opened = destination.deleted_at === null ? yield* openSender(destination, connectorOf) : neither
+  return stateOf(destination, connections, opened, connectorOf)
+})
+
+/** A destination and its connections, with its opened sender. */
+export const stateOf = (
+  destination: DeliveringDestination,
+  connections: ReadonlyArray<DeliveringConnection>,
+  opened: Opens,
+  connectorOf: Lookup
+): DestinationState => {
+  const { cancel_before, config, deleted_at, disabled_at, held_until, id, name, team_id, type } = destination
   const atOnce = opened.sender?.kind === "session" ? opened.sender.atOnce : config["max_concurrency"]
   return {
     id,
-    teamId: destination.team_id,
+    teamId: team_id,
     name,
     isDeleted: deleted_at !== null,
     state: disabled_at !== null || deleted_at !== null ? "cancelled" : "open",
@@ -103,11 +112,11 @@ export const loadDestination = Effect.fnUntraced(function* (
     heldUntil: ms(held_until),
     rate: rateOf(config, connectorOf(type)?.pace),
     maxConcurrency: typeof atOnce === "number" ? atOnce : null,
-    credentials: credentialsOf(connectorOf(destination.type)?.credentials ?? "mask", config["forward_credentials"]),
+    credentials: credentialsOf(connectorOf(type)?.credentials ?? "mask", config["forward_credentials"]),
     ...opened,
     connections: new Map(connections.map((connection) => [connection.id, connectionQueueOf(connection)]))
   }
-})
+}
 
 /**
  * The rate of the settings, or of the destination's type where they have none: a row may be older than the default rate of its
@@ -145,7 +154,7 @@ const neither: Opens = { sender: null, bearer: null, echoes: null }
  * Opens the sender of a destination, or what opens it with a token. When neither can be opened, both are null and operators get a
  * log line.
  */
-const openSender = Effect.fnUntraced(function* (
+export const openSender = Effect.fnUntraced(function* (
   destination: DeliveringDestination,
   connectorOf: Lookup
 ): Effect.fn.Return<Opens, SqlError.SqlError, Database | Secrets> {

@@ -17,6 +17,7 @@ import { DeliveryQueue } from "../queue/DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
 import { makeDeliveryWorker } from "./DeliveryWorker.ts"
 import { type DestinationState, loadDestination } from "../DestinationState.ts"
+import { tokenStore } from "../DestinationTokens.ts"
 import { loadSettings } from "./LoadSettings.ts"
 import { makePacing } from "./Pacing.ts"
 import { makeQueueHosting } from "./QueueHosting.ts"
@@ -65,7 +66,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
 
   let state: DestinationState | null = null
   const started = new StartedDeliveries()
-  const opening = yield* makeOpening(scope, holdsLease)
+  const opening = yield* makeOpening(scope, holdsLease, yield* tokenStore)
   const inHand = yield* makeDeliveriesInHand(id)
   const pacing = makePacing({ id, shard, now, started, changed: () => queue.tick() })
   const tunnelChanged = (): void => {

@@ -4,7 +4,7 @@ import type { NotObtained } from "../../tokens/TokenAnswers.ts"
 import type { Token } from "../../tokens/KnownToken.ts"
 import { makeTokens } from "../../tokens/Tokens.ts"
 import type { DestinationState } from "../DestinationState.ts"
-import { tokenStore } from "../DestinationTokens.ts"
+import type { TokenStore } from "../../tokens/TokenStore.ts"
 import { HeldSession } from "./Sessions.ts"
 
 /** A sender that is ready: with its session, and with the token that it sends. */
@@ -21,8 +21,12 @@ export interface Opened {
  * The sender of a destination. It is opened with the destination's settings, and again with every new token where it needs one.
  * `scope`: of the destination's actor. A sender that has been replaced starts no more sends; those under way run to their end.
  */
-export const makeOpening = Effect.fnUntraced(function* (scope: Scope.Scope, mayAsk: () => boolean) {
-  const tokens = yield* makeTokens(mayAsk, yield* tokenStore)
+export const makeOpening = Effect.fnUntraced(function* (
+  scope: Scope.Scope,
+  mayAsk: () => boolean,
+  tokenStore: TokenStore
+) {
+  const tokens = yield* makeTokens(mayAsk, tokenStore)
   const services = yield* Effect.context<SessionServices>()
   let state: DestinationState | null = null
   let opened: Opened | null = null

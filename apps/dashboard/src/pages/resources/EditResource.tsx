@@ -1,0 +1,98 @@
+import { useRef } from "react"
+import { changesOf } from "../../parts/Edit.tsx"
+import { valuesIn } from "../../parts/Fields.tsx"
+import { Form, TextArea, textIn } from "../../parts/Form.tsx"
+import { useDocument, variantsOf } from "../../parts/Schema.ts"
+import { Failure, Loading } from "../../parts/States.tsx"
+import type { Call } from "../../may.ts"
+import { useRefresh } from "../../session.ts"
+import { TryDestination } from "./TryDestination.tsx"
+import { ConfigFields, type Kind, kinds, NameField, settingsOf } from "./TypedFields.tsx"
+
+type Members = Readonly<Record<string, unknown>>
+
+interface Stored {
+  readonly id: string
+  readonly name: string
+  readonly description: string | null
+}
+
+const aboutIn = (form: HTMLFormElement): Members => ({
+  name: textIn(form, "name"),
+  description: textIn(form, "description") === "" ? null : textIn(form, "description")
+})
+
+/** The name and the description of a resource. */
+export const AboutFields = ({ description, example, name }: Omit<Stored, "id"> & { readonly example: string }) => (
+  <>
+    <NameField example={example} value={name} />
+    <TextArea name="description" label="Description" rows={2} isCode={false} defaultValue={description ?? ""} />
+  </>
+)
+
+/** What was changed of the name and the description. */
+export const aboutChanges = (form: HTMLFormElement, { description, name }: Stored): Members =>
+  changesOf({ name, description }, aboutIn(form))
+
+/**
+ * The form of a new source or destination with the present values. Only what differs from what it has shown is sent, so that secrets
+ * stay what they are.
+ */
+export const EditTyped = ({
+  call,
+  close,
+  kind,
+  save,
+  stored
+}: {
+  readonly kind: Kind
+  readonly call: Call
+  readonly stored: Stored & { readonly type: string; readonly config: Members }
+  readonly save: (changes: Members) => Promise<unknown>
+  readonly close: () => void
+}) => {
+  const api = useDocument()
+  const refresh = useRefresh()
+  /** What the fields had at first: null, while there are none. */
+  const shown = useRef<Members | null>(null)
+  if (api.isPending) return <Loading />
+  if (api.isError) return <Failure error={api.error} retry={api.refetch} />
+  const { example, first } = kinds[kind]
+  const schema = variantsOf(api.data, `${kind}Write`, first).get(stored.type)?.properties?.["config"] ?? {}
+  const changesIn = (form: HTMLFormElement): Members => {
+    const config = changesOf(shown.current ?? {}, valuesIn(form, "config."))
+    return { ...aboutChanges(form, stored), ...(Object.keys(config).length === 0 ? {} : { config }) }
+  }
+  return (
+    <Form
+      call={call}
+      label="Save"
+      cancel={close}
+      send={async (form) => {
+        const changes = changesIn(form)
+        if (Object.keys(changes).length > 0) await save(changes)
+        await refresh()
+        close()
+      }}
+    >
+      <div
+        className="stack"
+        ref={(place) => {
+          const form = place?.closest("form")
+          if (form != null) shown.current ??= valuesIn(form, "config.")
+        }}
+      >
+        <AboutFields {...stored} example={example} />
+        <ConfigFields
+          document={api.data}
+          schema={settingsOf(api.data, kind, schema)}
+          prefix="config."
+          values={stored.config}
+        />
+      </div>
+      {kind === "Destination" ? (
+        <TryDestination bodyOf={(form) => ({ destination_id: stored.id, destination: changesIn(form) })} />
+      ) : null}
+    </Form>
+  )
+}

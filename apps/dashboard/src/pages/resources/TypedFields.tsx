@@ -1,0 +1,171 @@
+import { useState } from "react"
+import { Fields, valuesIn } from "../../parts/Fields.tsx"
+import { ChoiceField, TextField, textIn } from "../../parts/Form.tsx"
+import { Panel } from "../../parts/Panel.tsx"
+import { authKindsOf, objectOf, resolved, type Schema, type useDocument, variantsOf } from "../../parts/Schema.ts"
+import { useSession } from "../../session.ts"
+import type { SourceType } from "../sources/SourceTypes.ts"
+import { TypeChoice } from "../sources/TypeChoice.tsx"
+
+export const NameField = ({
+  example,
+  isOptional = false,
+  label = "Name",
+  name = "name",
+  value = ""
+}: {
+  readonly example: string
+  readonly label?: string
+  readonly name?: string
+  readonly isOptional?: boolean
+  readonly value?: string
+}) => (
+  <TextField
+    name={name}
+    label={label}
+    required={!isOptional}
+    maxLength={longestName}
+    placeholder={example}
+    defaultValue={value}
+  />
+)
+
+/** How long a name may be. */
+export const longestName = 155
+
+export type Kind = "Source" | "Destination"
+export type Document = NonNullable<ReturnType<typeof useDocument>["data"]>
+
+/** What a form about a kind shows and chooses at first. */
+export const kinds = {
+  Source: { plural: "sources", first: "WEBHOOK", example: "Shop orders" },
+  Destination: { plural: "destinations", first: "HTTP", example: "Warehouse" }
+} as const
+
+/** A type as its reader knows it: what the document says it does names the service, such as Slack. */
+const titleOf = (type: string, { description }: Schema): string =>
+  description === undefined ? type : `${type}: ${description.replace(/\.$/, "")}`
+
+/**
+ * What is written about a type. A provider's type has its own way to verify first, and those of other senders after it: somebody who
+ * chooses the provider means its own.
+ */
+export const settingsOf = (document: Document, kind: Kind, schema: Schema): Schema => {
+  const [own] = (resolved(document, schema).anyOf ?? []).map((one) => resolved(document, one))
+  // A broker's source names the kind of its credential; a provider has one.
+  const isProvider =
+    kind === "Source" && own?.required?.includes("auth") === true && !own.required.includes("auth_type")
+  return isProvider ? own : schema
+}
+
+/**
+ * The fields of a config. Where it has several kinds of authentication, one of them is chosen, and its settings have fields. A stored
+ * credential is shown only with its own kind.
+ */
+export const ConfigFields = ({
+  document,
+  prefix,
+  schema,
+  values = {}
+}: {
+  readonly document: Document
+  readonly schema: Schema
+  readonly prefix: string
+  readonly values?: Readonly<Record<string, unknown>>
+}) => {
+  const authKinds = authKindsOf(document, schema)
+  const stored = typeof values["auth_type"] === "string" ? values["auth_type"] : ""
+  const whole = objectOf(document, schema)
+  const isNeeded = whole.required?.includes("auth_type") === true
+  const [chosen, choose] = useState(stored === "" && isNeeded ? ([...authKinds.keys()][0] ?? "") : stored)
+  if (authKinds.size < 2) return <Fields document={document} schema={whole} prefix={prefix} values={values} />
+  const { auth: _, auth_type: __, ...properties } = whole.properties ?? {}
+  const kind = authKinds.get(chosen)
+  const { auth: credential, ...others } = values
+  return (
+    <>
+      <Fields document={document} schema={{ ...whole, properties }} prefix={prefix} values={others} />
+      <ChoiceField
+        name={`${prefix}auth_type`}
+        label={isNeeded ? "auth_type (required)" : "auth_type"}
+        choices={[
+          ...(isNeeded ? [] : [["", "–"] as const]),
+          ...[...authKinds.keys()].map((one) => [one, one] as const)
+        ]}
+        defaultValue={chosen}
+        onChoose={choose}
+        help={kind?.type.description}
+      />
+      {kind === undefined ? null : (
+        <Fields
+          key={chosen}
+          document={document}
+          schema={{ properties: { auth: kind.auth }, required: kind.isRequired ? ["auth"] : [] }}
+          prefix={prefix}
+          values={chosen === stored ? { auth: credential } : {}}
+        />
+      )}
+    </>
+  )
+}
+
+/** The fields of a resource whose settings depend on its type: those of the type's schema. Their names begin with `prefix`. */
+export const TypedFields = ({
+  document,
+  kind,
+  of = "",
+  prefix = "",
+  types
+}: {
+  readonly document: Document
+  readonly kind: Kind
+  readonly prefix?: string
+  /** The types of sources, for a form of a source. */
+  readonly types: ReadonlyArray<SourceType>
+  /** What the labels add where a page has several such forms. */
+  readonly of?: string
+}) => {
+  const { example, first } = kinds[kind]
+  const [type, setType] = useState<string>(first)
+  const variants = variantsOf(document, `${kind}Write`, first)
+  // A vendor without settings of its own has those of any sender.
+  const variant = variants.get(type) ?? variants.get(first)
+  const config = settingsOf(document, kind, variant?.properties?.["config"] ?? {})
+  const field = `${prefix}type`
+  return (
+    <>
+      <NameField name={`${prefix}name`} label={`Name${of}`} example={example} />
+      {kind === "Source" ? (
+        <TypeChoice name={field} label={`Type${of}`} chosen={type} types={types} change={setType} />
+      ) : (
+        <div className="field">
+          <label htmlFor={field}>Type{of}</label>
+          <select id={field} name={field} value={type} onChange={({ target }) => setType(target.value)}>
+            {[...variants].map(([value, one]) => (
+              <option key={value} value={value}>
+                {titleOf(value, one)}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
+      <Panel title={`Settings of ${types.find((one) => one.type === type)?.name ?? type}`}>
+        <ConfigFields key={type} document={document} schema={config} prefix={`${prefix}config.`} />
+      </Panel>
+    </>
+  )
+}
+
+/** What was written in these fields. */
+export const typedIn = (form: HTMLFormElement, prefix = "") => ({
+  name: textIn(form, `${prefix}name`),
+  type: textIn(form, `${prefix}type`),
+  config: valuesIn(form, `${prefix}config.`)
+})
+
+/** Makes a source or a destination of what was written. */
+export const useMake = () => {
+  const { client } = useSession()
+  return (kind: Kind, form: HTMLFormElement, prefix = ""): Promise<{ readonly id: string; readonly name: string }> =>
+    client.post(`/${kinds[kind].plural}`, { body: typedIn(form, prefix) as never })
+}

@@ -16,6 +16,7 @@ import { Facts, Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { lengthOf, Time } from "../parts/Time.tsx"
+import { useMay } from "../may.ts"
 import { useSession } from "../session.ts"
 import { PlanBulk } from "./BulkOperations.tsx"
 import { isOfWaiting, statusesOf, waiting } from "./Waiting.ts"
@@ -207,6 +208,7 @@ const SentBody = ({ of: { data, request_id } }: { readonly of: Event }) => {
 export const Event = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()
+  const may = useMay()
   const event = useQuery({
     queryKey: ["event", team, id],
     queryFn: () => client.get("/events/{id}", { params: { path: { id } } }),
@@ -223,6 +225,11 @@ export const Event = () => {
         <span className="mono">{id}</span>
         <Copy text={id} label="Copy the id" />
         <div className="actions">
+          {may("POST /requests/{id}/retry") ? (
+            <Link to={`/requests/${data.request_id}`} search={{ form: "edit" }} className="button">
+              Edit and send…
+            </Link>
+          ) : null}
           {isOfWaiting(data.status) ? (
             <Action
               call="POST /events/bulk_operations"

@@ -134,9 +134,10 @@ export const Request = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()
   const may = useMay()
-  const [opened, setOpened] = useState<"edit" | "fixture" | "share" | null>(null)
-  // What is open is about one request: a link leads from it to another one.
-  useEffect(() => setOpened(null), [id])
+  const first = useFilters().search["form"] === "edit" ? "edit" : null
+  const [opened, setOpened] = useState<"edit" | "fixture" | "share" | null>(first)
+  // What is open is about one request: a link leads from it to another one, or to a form of it.
+  useEffect(() => setOpened(first), [id, first])
   const trace = useQuery({
     queryKey: ["request", team, id, "trace"],
     queryFn: () => client.get("/requests/{id}/trace", { params: { path: { id } } })
@@ -187,7 +188,7 @@ export const Request = () => {
         <Suspense fallback={<Loading />}>
           {opened !== "edit" ? (
             <KeepRequest key={`${opened} ${id}`} id={id} as={opened} />
-          ) : body.data === undefined ? null : (
+          ) : body.data === undefined || !may("POST /requests/{id}/retry") ? null : (
             <EditRequest key={id} request={request} bytes={body.data} />
           )}
         </Suspense>

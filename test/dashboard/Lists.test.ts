@@ -9,7 +9,7 @@ const it = pageIt.extend("sent", { scope: "file" }, async ({ gateway, startTarge
   const { request_id } = (await answer.json()) as { readonly request_id: string }
   await gateway.traced(request_id, 1)
   const { models } = await gateway.api("GET", `/events?request_id=${request_id}`)
-  return { source, request: request_id, event: models[0]!.id as string }
+  return { source, request: request_id, event: models[0]!.id }
 })
 
 describe.skipIf(!hasBrowser)("Lists of the dashboard", () => {

@@ -2,6 +2,7 @@ import { describe, expect } from "vitest"
 import { differences } from "../support/DashboardActions.ts"
 import { FakeProviderServer } from "../support/FakeProviderServer.ts"
 import {
+  addFilter,
   firstRow,
   hasBrowser,
   heading,
@@ -211,7 +212,7 @@ describe.skipIf(!hasBrowser)("Pages for operators", () => {
     await page.getByRole("button", { name: "Poll now" }).click()
     await page.getByRole("table", { name: "Polls" }).getByText("Manual").first().waitFor()
     await open(page, "Alerts")
-    await page.getByLabel("Status", { exact: true }).selectOption("resolved")
+    await addFilter(page, "status:resolved")
     await page.locator(".row", { hasText: "Provision failed" }).waitFor()
   })
 

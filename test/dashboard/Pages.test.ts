@@ -3,6 +3,7 @@ import type { Page } from "playwright-core"
 import { describe, expect } from "vitest"
 import { differences } from "../support/DashboardActions.ts"
 import {
+  addFilter,
   firstRow,
   hasBrowser,
   heading,
@@ -135,7 +136,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     expect(command).toContain(`--data-binary '@${request_id}.bin'`)
     expect(command).not.toContain("\u001b")
     await open(page, "Events")
-    await page.getByRole("combobox", { name: "Status", exact: true }).selectOption("SUCCESSFUL")
+    await addFilter(page, "status:successful")
     await firstRow(page).click()
     await page.getByText("document.title='run'").first().waitFor()
     expect(await page.title()).toBe("Tidegate")
@@ -152,7 +153,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
       return models.length > 0 ? true : null
     })
     await open(page, "Events")
-    await page.getByRole("combobox", { name: "Status", exact: true }).selectOption("FAILED")
+    await addFilter(page, "status:failed")
     await page.waitForURL(/status=FAILED/)
     await firstRow(page).click()
     await page

@@ -80,7 +80,7 @@ describe.skipIf(!hasBrowser)("Five tasks take no more clicks than the page says"
   it("Find why an order's webhook did not arrive", async ({ gateway, hand, noMoreThan, page, shop }) => {
     const menu = page.getByRole("navigation", { name: "Pages" })
     await hand.click(menu.getByRole("link", { name: "Requests", exact: true }))
-    await hand.search(page.getByLabel("Text in headers or bodies"), "order-1007")
+    await hand.search(page.getByRole("combobox", { name: "Add a filter" }), "order-1007")
     await page.waitForURL(/text=order-1007/)
     await hand.click(firstRow(page))
     await heading(page, "Request").waitFor()

@@ -168,3 +168,10 @@ export const open = async (page: Page, name: string) => {
 }
 
 export const firstRow = (page: Page) => page.locator(".list .row").first()
+
+/** Adds a filter to a list as it is written: `status:failed`. */
+export const addFilter = async (page: Page, text: string) => {
+  const field = page.getByRole("combobox", { name: "Add a filter" })
+  await field.fill(text)
+  await field.press("Enter")
+}

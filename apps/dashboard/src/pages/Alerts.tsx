@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router"
 import type { Row } from "../gateway.ts"
-import { Choice, useFilters } from "../parts/Filters.tsx"
+import { type Filter, FilterBar } from "../parts/FilterBar.tsx"
+import { useFilters } from "../parts/Filters.tsx"
 import { type Column, List } from "../parts/List.tsx"
 import { wordsOf } from "../parts/Status.tsx"
 import { Time } from "../parts/Time.tsx"
@@ -32,6 +33,17 @@ const columns: ReadonlyArray<Column<Alert>> = [
   { title: "Resolved", width: "100px", cell: ({ resolved_at }) => <Time at={resolved_at} /> }
 ]
 
+const filters: ReadonlyArray<Filter> = [
+  {
+    name: "status",
+    label: "Status",
+    values: [
+      ["active", "Open"],
+      ["resolved", "Resolved"]
+    ]
+  }
+]
+
 /** Alerts about channels, and how the team is told of them. */
 export const Alerts = () => {
   const { client, team } = useSession()
@@ -42,14 +54,7 @@ export const Alerts = () => {
       <header>
         <h1>Alerts</h1>
         <div className="filters">
-          <Choice
-            name="status"
-            label="Status"
-            values={[
-              ["active", "Open"],
-              ["resolved", "Resolved"]
-            ]}
-          />
+          <FilterBar path="/sources/channel-alerts" of={filters} />
         </div>
       </header>
       <OpenAlerts />

@@ -3,7 +3,8 @@ import { Link, useParams } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import type { Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
-import { Choice, useFilters } from "../parts/Filters.tsx"
+import { type Filter, FilterBar } from "../parts/FilterBar.tsx"
+import { useFilters } from "../parts/Filters.tsx"
 import { type Column, List } from "../parts/List.tsx"
 import { OnlyOwners } from "../parts/OnlyOwners.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
@@ -15,8 +16,6 @@ import { useRole, useSession } from "../session.ts"
 
 type Listed = Row<"ChannelSource">
 type Channel = Row<"Channel">
-
-const statuses = ["active", "connecting", "expiring", "error", "fallback"] as const
 
 /** What a channel that does not work needs, by the reason of its status. */
 const needs: Readonly<Record<string, string>> = {
@@ -49,6 +48,8 @@ const columns: ReadonlyArray<Column<Listed>> = [
   { title: "Alerts", width: "60px", cell: ({ channel }) => channel.alerts.length }
 ]
 
+const filters: ReadonlyArray<Filter> = [{ name: "status", label: "Status" }]
+
 export const Channels = () => {
   const { client, team } = useSession()
   const { status } = useFilters().search
@@ -58,7 +59,7 @@ export const Channels = () => {
       <header>
         <h1>Channels</h1>
         <div className="filters">
-          <Choice name="status" label="Status" values={statuses} />
+          <FilterBar path="/sources/channels" of={filters} />
         </div>
       </header>
       <List

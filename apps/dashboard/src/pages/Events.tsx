@@ -5,24 +5,25 @@ import { Action } from "../parts/Action.tsx"
 import { Headers, Text } from "../parts/Body.tsx"
 import { Copy } from "../parts/Copy.tsx"
 import { useColumns } from "../parts/Columns.tsx"
-import { Chips, Choice, Live, Range, rangeOf, TextSearch, useFilters } from "../parts/Filters.tsx"
+import { type Filter, FilterBar } from "../parts/FilterBar.tsx"
+import { flagsOf, Live, Range, rangeOf, useFilters, valuesOf } from "../parts/Filters.tsx"
 import { Histogram } from "../parts/Histogram.tsx"
 import { eventBars } from "../parts/Series.ts"
 import { Views } from "../parts/Views.tsx"
 import { type Column, List } from "../parts/List.tsx"
 import { liveMs } from "../parts/Pages.ts"
-import { Name, NamedLink, useChoices } from "../parts/Named.tsx"
+import { Name, NamedLink } from "../parts/Named.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
-import { lengthOf, Time } from "../parts/Time.tsx"
+import { Time } from "../parts/Time.tsx"
+import { useMay } from "../may.ts"
 import { useSession } from "../session.ts"
 import { PlanBulk } from "./BulkOperations.tsx"
+import { AttemptsOf } from "./AttemptsOf.tsx"
 import { isOfWaiting, statusesOf, waiting } from "./Waiting.ts"
 
 type Event = Row<"Event">
-
-const statuses = ["SUCCESSFUL", "FAILED", waiting.name, ...waiting.statuses, "CANCELLED"] as const
 
 const allColumns: ReadonlyArray<Column<Event>> = [
   { title: "Status", width: "100px", cell: ({ status }) => <Status of={status} /> },
@@ -61,23 +62,42 @@ const allColumns: ReadonlyArray<Column<Event>> = [
   { title: "Delivered", width: "110px", isExtra: true, cell: ({ successful_at }) => <Time at={successful_at} /> }
 ]
 
-const ids = ["request_id", "connection_id", "bulk_operation_id"] as const
+const filters: ReadonlyArray<Filter> = [
+  { name: "status", label: "Status", more: [waiting.name] },
+  { name: "source_id", label: "Source", kind: "sources" },
+  { name: "destination_id", label: "Destination", kind: "destinations" },
+  { name: "connection_id", label: "Connection", kind: "connections" },
+  { name: "error_code", key: "error", label: "Error", isText: true },
+  { name: "response_status", key: "answer", label: "Answer", isText: true },
+  { name: "q", key: "id", label: "Id, or the sender's id", isText: true, isUsual: true },
+  { name: "request_id", label: "Request", isText: true },
+  { name: "bulk_operation_id", label: "Bulk operation", isText: true },
+  { name: "resolved", label: "Resolved by a retry" },
+  { name: "is_retry", key: "retry", label: "Retry" }
+]
+
+/** Those that can have several values. */
+const several = [
+  "request_id",
+  "source_id",
+  "destination_id",
+  "connection_id",
+  "bulk_operation_id",
+  "error_code",
+  "response_status"
+]
 
 export const Events = () => {
   const { client, team } = useSession()
   const { search } = useFilters()
-  const sources = useChoices("sources")
-  const destinations = useChoices("destinations")
   const { columns, menu } = useColumns("events", allColumns)
-  const { destination_id, error_code, live, q, source_id, status } = search
+  const { live, q, status } = search
   const query = {
     ...rangeOf(search),
     ...(q === undefined ? {} : { q }),
-    ...(source_id === undefined ? {} : { source_id: [source_id] }),
-    ...(destination_id === undefined ? {} : { destination_id: [destination_id] }),
-    ...(error_code === undefined ? {} : { error_code: [error_code] }),
     ...(status === undefined ? {} : { status: statusesOf(status) }),
-    ...Object.fromEntries(ids.flatMap((name) => (search[name] === undefined ? [] : [[name, [search[name]]]])))
+    ...valuesOf(search, several),
+    ...flagsOf(search, ["resolved", "is_retry"])
   }
   return (
     <>
@@ -85,21 +105,10 @@ export const Events = () => {
         <h1>Events</h1>
         <div className="filters">
           <Range />
-          <Choice name="status" label="Status" values={statuses} />
-          <Choice name="source_id" label="Source" values={sources} />
-          <Choice name="destination_id" label="Destination" values={destinations} />
-          <TextSearch label="Id, or the sender's id" />
           <Live />
           <Views page="events" />
           {menu}
-          <Chips
-            names={{
-              request_id: "Request",
-              connection_id: "Connection",
-              bulk_operation_id: "Bulk operation",
-              error_code: "Error"
-            }}
-          />
+          <FilterBar path="/events" of={filters} />
         </div>
         <div className="actions">
           <PlanBulk
@@ -147,41 +156,6 @@ export const Events = () => {
   )
 }
 
-const Attempts = ({ eventId, isLive }: { readonly eventId: string; readonly isLive: boolean }) => {
-  const { client, team } = useSession()
-  const attempts = useQuery({
-    queryKey: ["attempts", team, eventId],
-    queryFn: () => client.get("/attempts", { params: { query: { event_id: [eventId], limit: 100 } } }),
-    refetchInterval: isLive ? liveMs : false
-  })
-  if (attempts.isPending) return <Loading />
-  if (attempts.isError) return <Failure error={attempts.error} retry={attempts.refetch} />
-  if (attempts.data.models.length === 0) return <p className="muted">It has not been sent yet.</p>
-  return attempts.data.models.map((attempt) => (
-    <details key={attempt.id} open={attempts.data.models.length === 1}>
-      <summary>
-        Attempt {attempt.attempt_number}, <Time at={attempt.delivered_at} />: <Status of={attempt.status} />{" "}
-        {attempt.error_code ?? attempt.response_status}
-        {attempt.response_latency === null ? null : <> after {lengthOf(attempt.response_latency)}</>}
-      </summary>
-      <Facts
-        of={[
-          [
-            "Called",
-            <span key="url" className="mono">
-              <bdi>{`${attempt.http_method} ${attempt.requested_url}`}</bdi>
-            </span>
-          ],
-          ["Sent", <Time key="sent" at={attempt.delivered_at} precise />],
-          ["Because", attempt.trigger]
-        ]}
-      />
-      <Headers of={attempt.response_headers} />
-      <Text text={attempt.body ?? ""} />
-    </details>
-  ))
-}
-
 const textOfBody = (data: Event["data"]): string => {
   const body = data?.request.body
   return body === undefined || body === null ? "" : typeof body === "string" ? body : JSON.stringify(body)
@@ -207,6 +181,7 @@ const SentBody = ({ of: { data, request_id } }: { readonly of: Event }) => {
 export const Event = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()
+  const may = useMay()
   const event = useQuery({
     queryKey: ["event", team, id],
     queryFn: () => client.get("/events/{id}", { params: { path: { id } } }),
@@ -223,6 +198,11 @@ export const Event = () => {
         <span className="mono">{id}</span>
         <Copy text={id} label="Copy the id" />
         <div className="actions">
+          {may("POST /requests/{id}/retry") ? (
+            <Link to={`/requests/${data.request_id}`} search={{ form: "edit" }} className="button">
+              Edit and send…
+            </Link>
+          ) : null}
           {isOfWaiting(data.status) ? (
             <Action
               call="POST /events/bulk_operations"
@@ -283,7 +263,7 @@ export const Event = () => {
           />
         </Panel>
         <Panel title="Attempts">
-          <Attempts eventId={id} isLive={isOfWaiting(data.status)} />
+          <AttemptsOf eventId={id} isLive={isOfWaiting(data.status)} />
         </Panel>
       </div>
       <Panel title="Request to the destination">

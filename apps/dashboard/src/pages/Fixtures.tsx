@@ -4,9 +4,10 @@ import { useState } from "react"
 import { exactGateway, type Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
 import { Edit } from "../parts/Edit.tsx"
-import { Choice, TextSearch, useFilters } from "../parts/Filters.tsx"
+import { type Filter, FilterBar } from "../parts/FilterBar.tsx"
+import { useFilters, valuesOf } from "../parts/Filters.tsx"
 import { type Column, List } from "../parts/List.tsx"
-import { NamedLink, useChoices } from "../parts/Named.tsx"
+import { NamedLink } from "../parts/Named.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Snapshot } from "../parts/Snapshot.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
@@ -25,21 +26,22 @@ const columns: ReadonlyArray<Column<Fixture>> = [
   { title: "Kept", width: "110px", cell: ({ created_at }) => <Time at={created_at} /> }
 ]
 
+const filters: ReadonlyArray<Filter> = [
+  { name: "source_id", label: "Source", kind: "sources" },
+  { name: "q", key: "name", label: "Text in the name", isText: true, isUsual: true }
+]
+
 export const Fixtures = () => {
   const { client, team } = useSession()
-  const { q, source_id } = useFilters().search
-  const sources = useChoices("sources")
-  const query = {
-    ...(q === undefined ? {} : { q }),
-    ...(source_id === undefined ? {} : { source_id: [source_id] })
-  }
+  const { search } = useFilters()
+  const { q } = search
+  const query = { ...(q === undefined ? {} : { q }), ...valuesOf(search, ["source_id"]) }
   return (
     <>
       <header>
         <h1>Fixtures</h1>
         <div className="filters">
-          <Choice name="source_id" label="Source" values={sources} />
-          <TextSearch label="Search in names" />
+          <FilterBar path="/request-fixtures" of={filters} />
         </div>
       </header>
       <List

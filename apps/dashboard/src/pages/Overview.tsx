@@ -39,7 +39,7 @@ export const Overview = () => {
       end: requests.data.date_range.end
     },
     {
-      title: "Events: delivered, failed, waiting",
+      title: "Events: delivered, failed, waiting, cancelled",
       label: "Events",
       bars: eventBars(routed),
       end: events.data.date_range.end

@@ -6,12 +6,13 @@ import { Action } from "../parts/Action.tsx"
 import { Body, Headers } from "../parts/Body.tsx"
 import { Copy } from "../parts/Copy.tsx"
 import { useColumns } from "../parts/Columns.tsx"
-import { Choice, Live, Range, rangeOf, TextSearch, useFilters } from "../parts/Filters.tsx"
+import { type Filter, FilterBar } from "../parts/FilterBar.tsx"
+import { flagsOf, Live, Range, rangeOf, useFilters, valuesOf } from "../parts/Filters.tsx"
 import { Histogram } from "../parts/Histogram.tsx"
 import { requestBars } from "../parts/Series.ts"
 import { Views } from "../parts/Views.tsx"
 import { type Column, List } from "../parts/List.tsx"
-import { Name, NamedLink, useChoices } from "../parts/Named.tsx"
+import { Name, NamedLink } from "../parts/Named.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
@@ -47,17 +48,30 @@ const allColumns: ReadonlyArray<Column<Request>> = [
   }
 ]
 
+const filters: ReadonlyArray<Filter> = [
+  { name: "text", label: "Text in headers or bodies", isText: true, isUsual: true },
+  { name: "status", label: "Status" },
+  { name: "source_id", label: "Source", kind: "sources" },
+  { name: "connection_id", label: "Connection", kind: "connections" },
+  { name: "q", key: "id", label: "Id, or the sender's id", isText: true, isUsual: true },
+  { name: "verified", label: "Verified" },
+  { name: "rejection_cause", label: "Rejected because", isText: true },
+  { name: "is_retry", key: "replay", label: "Replay" },
+  { name: "retry_kind", key: "replay_kind", label: "Kind of replay" }
+]
+
 export const Requests = () => {
   const { client, team } = useSession()
   const { search } = useFilters()
-  const sources = useChoices("sources")
   const { columns, menu } = useColumns("requests", allColumns)
-  const { live, q, source_id, status, text } = search
+  const { live, q, retry_kind, status, text } = search
   const query = {
     ...rangeOf(search),
     ...(q === undefined ? {} : { q }),
-    ...(source_id === undefined ? {} : { source_id: [source_id] }),
-    ...(status === undefined ? {} : { status: status as Request["status"] })
+    ...(status === undefined ? {} : { status: status as Request["status"] }),
+    ...(retry_kind === undefined ? {} : { retry_kind: retry_kind as "single" | "bulk" }),
+    ...valuesOf(search, ["source_id", "connection_id", "rejection_cause"]),
+    ...flagsOf(search, ["verified", "is_retry"])
   }
   const read = (cursor: string | null) =>
     client.get("/requests", {
@@ -76,13 +90,10 @@ export const Requests = () => {
         <h1>Requests</h1>
         <div className="filters">
           <Range />
-          <Choice name="status" label="Status" values={["accepted", "rejected"]} />
-          <Choice name="source_id" label="Source" values={sources} />
-          <TextSearch label="Text in headers or bodies" name="text" />
-          <TextSearch label="Id, or the sender's id" />
           <Live />
           <Views page="requests" />
           {menu}
+          <FilterBar path="/requests" of={filters} />
         </div>
       </header>
       <Histogram
@@ -134,9 +145,10 @@ export const Request = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()
   const may = useMay()
-  const [opened, setOpened] = useState<"edit" | "fixture" | "share" | null>(null)
-  // What is open is about one request: a link leads from it to another one.
-  useEffect(() => setOpened(null), [id])
+  const first = useFilters().search["form"] === "edit" ? "edit" : null
+  const [opened, setOpened] = useState<"edit" | "fixture" | "share" | null>(first)
+  // What is open is about one request: a link leads from it to another one, or to a form of it.
+  useEffect(() => setOpened(first), [id, first])
   const trace = useQuery({
     queryKey: ["request", team, id, "trace"],
     queryFn: () => client.get("/requests/{id}/trace", { params: { path: { id } } })
@@ -187,7 +199,7 @@ export const Request = () => {
         <Suspense fallback={<Loading />}>
           {opened !== "edit" ? (
             <KeepRequest key={`${opened} ${id}`} id={id} as={opened} />
-          ) : body.data === undefined ? null : (
+          ) : body.data === undefined || !may("POST /requests/{id}/retry") ? null : (
             <EditRequest key={id} request={request} bytes={body.data} />
           )}
         </Suspense>

@@ -1,11 +1,14 @@
 import { Link } from "@tanstack/react-router"
 import type { Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
-import { Choice, useFilters } from "../parts/Filters.tsx"
+import { type Filter, FilterBar } from "../parts/FilterBar.tsx"
+import { useFilters } from "../parts/Filters.tsx"
 import { Status } from "../parts/Status.tsx"
 import { PagedRows } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
+
+const filters: ReadonlyArray<Filter> = [{ name: "status", label: "Status" }]
 
 /** Links to requests that anybody can open. */
 export const Shares = () => {
@@ -17,7 +20,7 @@ export const Shares = () => {
       <header>
         <h1>Shares</h1>
         <div className="filters">
-          <Choice name="status" label="Status" values={["active", "expired", "revoked"]} />
+          <FilterBar path="/shares" of={filters} />
         </div>
       </header>
       <p className="muted">

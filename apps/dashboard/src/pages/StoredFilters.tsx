@@ -5,7 +5,8 @@ import { exactGateway, exactJson, messageOf, type Row } from "../gateway.ts"
 import { NewLink } from "../parts/NewLink.tsx"
 import { Action } from "../parts/Action.tsx"
 import { Edit } from "../parts/Edit.tsx"
-import { TextSearch, useFilters } from "../parts/Filters.tsx"
+import { type Filter, FilterBar } from "../parts/FilterBar.tsx"
+import { useFilters } from "../parts/Filters.tsx"
 import { Form, TextField, textOf } from "../parts/Form.tsx"
 import { type Column, List } from "../parts/List.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
@@ -37,6 +38,8 @@ const columns: ReadonlyArray<Column<Listed>> = [
   { title: "Changed", width: "110px", cell: ({ updated_at }) => <Time at={updated_at} /> }
 ]
 
+const filters: ReadonlyArray<Filter> = [{ name: "q", key: "name", label: "Exact name", isText: true, isUsual: true }]
+
 /** Conditions with a name, which the rules of several connections share. */
 export const StoredFilters = () => {
   const { client, team } = useSession()
@@ -48,7 +51,7 @@ export const StoredFilters = () => {
       <header>
         <h1>Filters</h1>
         <div className="filters">
-          <TextSearch label="Exact name" />
+          <FilterBar path="/filters" of={filters} />
         </div>
         <NewLink to="/filters/new" call="POST /filters">
           New filter

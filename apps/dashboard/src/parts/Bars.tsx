@@ -5,7 +5,7 @@ import { exact } from "./Time.tsx"
 export interface Bar {
   readonly at: string
   /** From the bottom up. */
-  readonly parts: ReadonlyArray<{ readonly tone: "good" | "bad" | "plain"; readonly count: number }>
+  readonly parts: ReadonlyArray<{ readonly tone: "good" | "bad" | "plain" | "off"; readonly count: number }>
 }
 
 const width = 1_000

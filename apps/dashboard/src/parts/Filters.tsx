@@ -1,5 +1,4 @@
 import { useNavigate, useSearch } from "@tanstack/react-router"
-import { wordsOf } from "./Status.tsx"
 
 /** What the URL says about a list: its filters, so that a view can be kept as a link. */
 export type Search = Readonly<Record<string, string>>
@@ -12,6 +11,14 @@ export const searchOf = (given: Record<string, unknown>): Search =>
     )
   )
 
+/** The filters of these names, as the API takes those that can have several values. */
+export const valuesOf = (search: Search, names: ReadonlyArray<string>): Readonly<Record<string, Array<string>>> =>
+  Object.fromEntries(names.flatMap((name) => (search[name] === undefined ? [] : [[name, [search[name]]]])))
+
+/** The filters of these names that are yes or no. */
+export const flagsOf = (search: Search, names: ReadonlyArray<string>): Readonly<Record<string, boolean>> =>
+  Object.fromEntries(names.flatMap((name) => (search[name] === undefined ? [] : [[name, search[name] === "true"]])))
+
 export const useFilters = () => {
   const search = useSearch({ strict: false }) as Search
   const navigate = useNavigate()
@@ -22,32 +29,6 @@ export const useFilters = () => {
   }
   const set = (name: string, value: string) => change({ [name]: value })
   return { search, set, change }
-}
-
-/** One filter of a list: its values, of which none or one is chosen. */
-export const Choice = ({
-  label,
-  name,
-  values
-}: {
-  readonly name: string
-  readonly label: string
-  readonly values: ReadonlyArray<string | readonly [value: string, label: string]>
-}) => {
-  const { search, set } = useFilters()
-  return (
-    <select aria-label={label} value={search[name] ?? ""} onChange={({ target }) => set(name, target.value)}>
-      <option value="">{label}: all</option>
-      {values.map((one) => {
-        const [value, text] = typeof one === "string" ? [one, wordsOf(one)] : one
-        return (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        )
-      })}
-    </select>
-  )
 }
 
 const ranges = [
@@ -113,37 +94,6 @@ export const Range = () => {
         </>
       ) : null}
     </>
-  )
-}
-
-/** A text that is searched for when the reader presses Enter. */
-export const TextSearch = ({ label, name = "q" }: { readonly label: string; readonly name?: string }) => {
-  const { search, set } = useFilters()
-  return (
-    <input
-      type="search"
-      aria-label={label}
-      placeholder={label}
-      key={search[name] ?? ""}
-      defaultValue={search[name] ?? ""}
-      onKeyDown={(event) => {
-        if (event.key === "Enter") set(name, event.currentTarget.value.trim())
-      }}
-    />
-  )
-}
-
-/** Filters that came with a link from another page: shown, and removed by a click. */
-export const Chips = ({ names }: { readonly names: Readonly<Record<string, string>> }) => {
-  const { search, set } = useFilters()
-  return Object.entries(names).flatMap(([name, label]) =>
-    search[name] === undefined ? (
-      []
-    ) : (
-      <button key={name} type="button" aria-label={`Remove the filter ${label}`} onClick={() => set(name, "")}>
-        {label}: <span className="mono">{search[name]}</span> ×
-      </button>
-    )
   )
 }
 

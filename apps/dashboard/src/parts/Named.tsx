@@ -4,7 +4,7 @@ import { createContext, type ReactNode, use, useCallback, useEffect, useMemo, us
 import type { Client } from "@tidegate/client/source"
 import { useSession } from "../session.ts"
 
-type Kind = "sources" | "destinations" | "connections" | "transformations" | "workflows"
+export type Kind = "sources" | "destinations" | "connections" | "transformations" | "workflows"
 type ById = ReadonlyMap<string, string>
 
 /** Names that are older than this (ms) are read again when a part that shows them appears. */
@@ -51,10 +51,14 @@ export const Names = ({ children }: { readonly children: ReactNode }) => {
   return <Known value={known}>{children}</Known>
 }
 
-const useNames = (kind: Kind): ById | undefined => {
+const useKnown = () => {
   const known = use(Known)
   if (known === null) throw new Error("names are only shown inside of Names")
-  const { of, want } = known
+  return known
+}
+
+const useNames = (kind: Kind): ById | undefined => {
+  const { of, want } = useKnown()
   useEffect(() => want(kind), [kind, want])
   return of(kind)
 }
@@ -70,5 +74,15 @@ export const NamedLink = ({ id, kind }: { readonly kind: Kind; readonly id: stri
   </Link>
 )
 
-/** The names as choices of a filter. */
+/** The names of several kinds of resources, for a part that offers them; undefined: they are not read yet. */
+export const useNamesOf = (kinds: ReadonlyArray<Kind>): ((kind: Kind) => ById | undefined) => {
+  const { of, want } = useKnown()
+  const wanted = kinds.join(" ")
+  useEffect(() => {
+    for (const kind of wanted.split(" ")) if (kind !== "") want(kind as Kind)
+  }, [wanted, want])
+  return of
+}
+
+/** The names as choices of a field. */
 export const useChoices = (kind: Kind): ReadonlyArray<readonly [string, string]> => [...(useNames(kind) ?? [])]

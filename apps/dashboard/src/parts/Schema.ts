@@ -7,6 +7,7 @@ export interface Schema {
   readonly type?: string
   readonly enum?: ReadonlyArray<string>
   readonly anyOf?: ReadonlyArray<Schema>
+  readonly items?: Schema
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: ReadonlyArray<string>
   readonly description?: string
@@ -14,14 +15,28 @@ export interface Schema {
 }
 
 interface Document {
+  readonly paths: Readonly<
+    Record<
+      string,
+      { readonly get?: { readonly parameters?: ReadonlyArray<{ readonly name?: string; readonly schema?: Schema }> } }
+    >
+  >
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
 /** The schema that a schema refers to. */
-export const resolved = ({ components }: Document, schema: Schema): Schema => {
+export const resolved = ({ components }: Pick<Document, "components">, schema: Schema): Schema => {
   const name = schema.$ref?.split("/").at(-1)
   const found = name === undefined ? undefined : components.schemas[name]
   return found === undefined ? schema : resolved({ components }, found)
+}
+
+/** The values that a parameter of a list can have; none: any text. */
+export const choicesOf = (document: Document, path: string, name: string): ReadonlyArray<string> => {
+  const { schema = {} } = document.paths[path]?.get?.parameters?.find((one) => one.name === name) ?? {}
+  const found = resolved(document, schema)
+  const { enum: words, type } = found.items === undefined ? found : resolved(document, found.items)
+  return words ?? (type === "boolean" ? ["true", "false"] : [])
 }
 
 /** The API's document, read once. `isNeeded`: a page may need it only after a choice. */

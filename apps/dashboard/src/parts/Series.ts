@@ -12,12 +12,25 @@ export const requestBars = (series: Row<"RequestSeries">["series"]): ReadonlyArr
     ]
   }))
 
+/** Events of a bucket that are not finished: those that are queued, under way or on hold. */
+export const waitingIn = ({
+  hold_count,
+  processing_count,
+  queued_count
+}: Row<"EventSeries">["series"][number]): number => (queued_count ?? 0) + (processing_count ?? 0) + (hold_count ?? 0)
+
+/** Delivered, failed, waiting and cancelled events. The series has no count of the cancelled ones: they are all others. */
 export const eventBars = (series: Row<"EventSeries">["series"]): ReadonlyArray<Bar> =>
-  series.map(({ count, delivered_count, failed_count, timestamp }) => ({
-    at: timestamp,
-    parts: [
-      { tone: "good", count: delivered_count ?? 0 },
-      { tone: "bad", count: failed_count ?? 0 },
-      { tone: "plain", count: Math.max(0, (count ?? 0) - (delivered_count ?? 0) - (failed_count ?? 0)) }
-    ]
-  }))
+  series.map((at) => {
+    const { count = 0, delivered_count: delivered = 0, failed_count: failed = 0, timestamp } = at
+    const waiting = waitingIn(at)
+    return {
+      at: timestamp,
+      parts: [
+        { tone: "good", count: delivered },
+        { tone: "bad", count: failed },
+        { tone: "plain", count: waiting },
+        { tone: "off", count: Math.max(0, count - delivered - failed - waiting) }
+      ]
+    }
+  })

@@ -60,15 +60,17 @@ export const portsOf = (step: Step | undefined): ReadonlyArray<string> => {
   if (step === undefined) return ["out"]
   const config = (step.config ?? {}) as {
     readonly on_error?: unknown
+    readonly operation?: unknown
     readonly paths?: ReadonlyArray<{ readonly key: string }>
   }
-  const own =
-    step.kind === "branch"
-      ? (config.paths ?? []).map(({ key }) => `path_${key}`)
-      : step.kind === "filter"
-        ? ["matched"]
-        : step.kind === "wait"
-          ? ["out", "rejected", "timed_out"]
-          : ["out"]
-  return config.on_error === "branch" ? [...own, "error"] : own
+  const usual = ["out"]
+  const own = {
+    branch: (config.paths ?? []).map(({ key }) => `path_${key}`),
+    filter: ["matched"],
+    store: config.operation === "compare_and_set" ? ["out", "conflict"] : usual,
+    wait: ["out", "rejected", "timed_out"],
+    workflow: ["out", "timed_out"]
+  } as Readonly<Record<string, ReadonlyArray<string>>>
+  const ports = own[step.kind] ?? usual
+  return config.on_error === "branch" ? [...ports, "error"] : ports
 }

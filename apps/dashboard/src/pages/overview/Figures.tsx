@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { Row } from "../../gateway.ts"
 import { rangeOf, useFilters } from "../../parts/Filters.tsx"
+import { waitingIn } from "../../parts/Series.ts"
 import { lengthOf, Time } from "../../parts/Time.tsx"
 import type { ReactNode } from "react"
 import { useSession } from "../../session.ts"
@@ -43,22 +44,20 @@ const useTimes = (range: ReturnType<typeof rangeOf>): ReadonlyArray<number> => {
 const sum = <Point,>(points: ReadonlyArray<Point>, of: (point: Point) => number | undefined): number =>
   points.reduce((all, point) => all + (of(point) ?? 0), 0)
 
-const waitingOf = ({ hold_count, queued_count }: Routed[number]): number => (queued_count ?? 0) + (hold_count ?? 0)
-
 /** The numbers of a time range, each with the list that it counts. */
 export const Figures = ({ received, routed }: { readonly received: Received; readonly routed: Routed }) => {
   const range = rangeOf(useFilters().search)
   const times = useTimes(range)
   const delivered = sum(routed, (at) => at.delivered_count)
   const failed = sum(routed, (at) => at.failed_count)
-  const oldest = routed.find((at) => waitingOf(at) > 0)?.timestamp
+  const oldest = routed.find((at) => waitingIn(at) > 0)?.timestamp
   const figures: ReadonlyArray<readonly [value: ReactNode, label: string, to: string, status: string]> = [
     [sum(received, (at) => at.accepted_count).toLocaleString(), "Requests accepted", "/requests", "accepted"],
     [sum(received, (at) => at.rejected_count).toLocaleString(), "Requests rejected", "/requests", "rejected"],
     [delivered.toLocaleString(), "Events delivered", "/events", "SUCCESSFUL"],
     [failed.toLocaleString(), "Events failed", "/events", "FAILED"],
     [shareOf(failed, failed + delivered), "Error rate", "/events", "FAILED"],
-    [sum(routed, waitingOf).toLocaleString(), "Events waiting", "/events", waiting.name],
+    [sum(routed, waitingIn).toLocaleString(), "Events waiting", "/events", waiting.name],
     [oldest === undefined ? "–" : <Time key="oldest" at={oldest} />, "The oldest that waits", "/events", waiting.name],
     [
       times.length === 0 ? "–" : `${lengthOf(quantile(times, 0.5))} / ${lengthOf(quantile(times, 0.99))}`,

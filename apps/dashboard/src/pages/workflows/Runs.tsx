@@ -1,17 +1,16 @@
 import { Link } from "@tanstack/react-router"
 import type { Row } from "../../gateway.ts"
-import { Choice, Live, Range, rangeOf, useFilters } from "../../parts/Filters.tsx"
+import { type Filter, FilterBar } from "../../parts/FilterBar.tsx"
+import { Live, Range, rangeOf, useFilters, valuesOf } from "../../parts/Filters.tsx"
 import { type Column, List } from "../../parts/List.tsx"
 import { OnlyOwners } from "../../parts/OnlyOwners.tsx"
 import { Status } from "../../parts/Status.tsx"
 import { Time } from "../../parts/Time.tsx"
+import { Views } from "../../parts/Views.tsx"
 import { useRole, useSession } from "../../session.ts"
 import { PlanBulk } from "../BulkOperations.tsx"
 
 type Run = Row<"WorkflowActivity">
-
-/** The statuses by which runs are filtered. */
-export const runStatuses = ["queued", "running", "succeeded", "failed"] as const
 
 const runColumns: ReadonlyArray<Column<Run>> = [
   { title: "Status", width: "110px", cell: ({ outcome, status }) => <Status of={outcome ?? status} /> },
@@ -26,21 +25,39 @@ const runColumns: ReadonlyArray<Column<Run>> = [
   { title: "Error", width: "1fr", cell: ({ error_message }) => error_message ?? <span className="muted">–</span> }
 ]
 
+const filters: ReadonlyArray<Filter> = [
+  { name: "status", label: "Status" },
+  { name: "outcome", label: "Outcome" },
+  { name: "source_id", label: "Source", kind: "sources" },
+  { name: "error_code", key: "error", label: "Error", isText: true },
+  { name: "error_step_id", key: "step", label: "Failed at the step", isText: true },
+  { name: "label", label: "Label", isText: true },
+  { name: "text", label: "Text in inputs or outputs", isText: true, isUsual: true }
+]
+
 /** Runs of all workflows. */
 export const Runs = () => {
   const { client, team } = useSession()
   const { mayOwn } = useRole()
   const { search } = useFilters()
-  const { live, status } = search
-  const query = { ...rangeOf(search), ...(status === undefined ? {} : { status: [status as Run["status"]] }) }
+  const { label, live, outcome, status, text } = search
+  const query = {
+    ...rangeOf(search),
+    ...(status === undefined ? {} : { status: [status as Run["status"]] }),
+    ...(outcome === undefined ? {} : { outcome: [outcome as NonNullable<Run["outcome"]>] }),
+    ...(label === undefined ? {} : { label }),
+    ...(text === undefined ? {} : { text }),
+    ...valuesOf(search, ["source_id", "error_code", "error_step_id"])
+  }
   return (
     <>
       <header>
         <h1>Workflow runs</h1>
         <div className="filters">
           <Range />
-          <Choice name="status" label="Status" values={runStatuses} />
           <Live />
+          <Views page="runs" />
+          <FilterBar path="/workflow-activity" of={filters} />
         </div>
         <div className="actions">
           {status === "succeeded" || !mayOwn ? null : (

@@ -5,7 +5,8 @@ import { exactGateway, type Row } from "../../gateway.ts"
 import { useMay } from "../../may.ts"
 import { Action } from "../../parts/Action.tsx"
 import { Text } from "../../parts/Body.tsx"
-import { Choice, Range, rangeOf, useFilters } from "../../parts/Filters.tsx"
+import { type Filter, FilterBar } from "../../parts/FilterBar.tsx"
+import { Range, rangeOf, useFilters } from "../../parts/Filters.tsx"
 import { Graph } from "../../parts/Graph.tsx"
 import { type Column, List } from "../../parts/List.tsx"
 import { OnlyOwners } from "../../parts/OnlyOwners.tsx"
@@ -15,7 +16,6 @@ import { Status } from "../../parts/Status.tsx"
 import { edgesOf, nodesOf, titleOf } from "../../parts/StepGraph.ts"
 import { lengthOf, Time } from "../../parts/Time.tsx"
 import { useSession } from "../../session.ts"
-import { runStatuses } from "./Runs.tsx"
 import { SwitchWorkflow } from "./SwitchWorkflow.tsx"
 
 // Loaded when they are opened, or when there is a draft.
@@ -78,6 +78,8 @@ const Actions = ({ workflow }: { readonly workflow: Row<"Workflow"> }) => {
   )
 }
 
+const filters: ReadonlyArray<Filter> = [{ name: "status", label: "Status" }]
+
 export const Workflow = () => {
   const { id = "" } = useParams({ strict: false })
   const [selected, setSelected] = useState<string | null>(null)
@@ -129,7 +131,7 @@ export const Workflow = () => {
       <div className="filters">
         <h2>Runs</h2>
         <Range />
-        <Choice name="status" label="Status" values={runStatuses} />
+        <FilterBar path="/workflows/{id}/runs" of={filters} />
       </div>
       <List
         label="Runs"

@@ -18,9 +18,7 @@ import { Conflict } from "./Conflict.tsx"
 import { edge, type Definition, type Remark, remarksOf, stepAt } from "./Definition.ts"
 import { Edges } from "./Edges.tsx"
 import { pathsIn } from "./Paths.ts"
-import { type Document, StepForm } from "./StepForm.tsx"
-
-const kinds = ["action", "branch", "delay", "destination", "filter", "transformation", "wait"] as const
+import { type Document, kindsOf, StepForm } from "./StepForm.tsx"
 
 /** What the last test did at a step. */
 const Tested = ({ step }: { readonly step: Row<"WorkflowTest">["steps"][number] }) => (
@@ -224,7 +222,7 @@ const Editor = ({
             <div className="field">
               <label htmlFor="kind">New step</label>
               <select id="kind" value={kind} onChange={({ target }) => setKind(target.value)}>
-                {kinds.map((one) => (
+                {kindsOf(document).map((one) => (
                   <option key={one}>{one}</option>
                 ))}
               </select>

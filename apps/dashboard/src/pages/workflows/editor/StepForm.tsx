@@ -15,12 +15,23 @@ const configOf = (document: Document, kind: string): Schema => {
   return objectOf(document, resolved(document, { $ref: name }))
 }
 
+/** Every kind of step that the API has, by its own name: a kind may have an older one, too. */
+export const kindsOf = (document: Document): ReadonlyArray<string> =>
+  (resolved(document, { $ref: "WorkflowStep" }).anyOf ?? []).flatMap((form) => {
+    const { enum: [name] = [] } = resolved(document, form).properties?.["kind"] ?? {}
+    return name === undefined ? [] : [name]
+  })
+
 const resourcesOf = {
   action: "actions",
   destination: "destinations",
   filter: "filters",
-  transformation: "transformations"
+  transformation: "transformations",
+  workflow: "workflows"
 } as const
+
+/** The kinds whose steps take inputs. */
+const withInputs: ReadonlySet<string> = new Set(["action", "store", "wait", "workflow"])
 
 /** The team's resources that a step can refer to. */
 const useResources = (kind: string): ReadonlyArray<{ readonly id: string; readonly name: string }> => {
@@ -55,8 +66,10 @@ export const StepForm = ({
     try {
       const own = valuesIn(form.current, "step.")
       const config = valuesIn(form.current, "config.")
-      const { invocation_inputs: _, name: __, resource_id: ___, ...rest } = step
-      change({ ...rest, ...own, config } as Step)
+      const { invocation_inputs, name: _, resource_id: __, ...rest } = step
+      // What has no field here stays.
+      const kept = withInputs.has(step.kind) || invocation_inputs === undefined ? {} : { invocation_inputs }
+      change({ ...rest, ...kept, ...own, config } as Step)
       setFault(null)
     } catch (error) {
       setFault(messageOf(error))
@@ -70,7 +83,7 @@ export const StepForm = ({
     collect()
   }
   const inputs: Schema = {
-    properties: { invocation_inputs: { type: "object", description: "The inputs of the action" } }
+    properties: { invocation_inputs: { type: "object", description: "The inputs of the step" } }
   }
   return (
     <form
@@ -108,7 +121,7 @@ export const StepForm = ({
           </select>
         </div>
       ) : null}
-      {step.kind === "action" ? (
+      {withInputs.has(step.kind) ? (
         <Fields
           document={document}
           schema={inputs}

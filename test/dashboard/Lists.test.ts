@@ -1,0 +1,58 @@
+import { describe, expect } from "vitest"
+import { addFilter, hasBrowser, heading, it as pageIt, settled, turnTo, violations } from "../support/DashboardPage.ts"
+
+const it = pageIt.extend("sent", { scope: "file" }, async ({ gateway, startTarget }) => {
+  const target = await startTarget()
+  const source = await gateway.source()
+  await gateway.connection(source, await gateway.destination({ url: target.origin }))
+  const answer = await fetch(source.url, { method: "POST", body: '{"id":1}' })
+  const { request_id } = (await answer.json()) as { readonly request_id: string }
+  await gateway.traced(request_id, 1)
+  const { models } = await gateway.api("GET", `/events?request_id=${request_id}`)
+  return { source, request: request_id, event: models[0]!.id }
+})
+
+describe.skipIf(!hasBrowser)("Lists of the dashboard", () => {
+  it("Filters are written with completion, are chips that the keyboard or a click removes, and the URL is their state", async ({
+    page,
+    sent
+  }) => {
+    await turnTo(page, "events")
+    const chip = (name: string) => page.getByRole("button", { name: `Remove the filter ${name}` })
+    const row = page.locator(`.list a[href$="${sent.event}"]`)
+    await addFilter(page, "status:succ")
+    await page.waitForURL(/status=SUCCESSFUL/)
+    await row.waitFor()
+    const field = page.getByRole("combobox", { name: "Add a filter" })
+    await field.click()
+    await page.getByRole("option", { name: "Source (source:)" }).click()
+    await page.getByRole("option", { name: `Source: ${sent.source.name}`, exact: true }).click()
+    await page.waitForURL(new RegExp(`source_id=${sent.source.id}`))
+    await chip(`Source: ${sent.source.name}`).waitFor()
+    await page.setViewportSize({ width: 375, height: 720 })
+    await field.click()
+    await settled(page)
+    expect(await violations(page)).toEqual([])
+    expect(await page.evaluate("document.documentElement.scrollWidth > innerWidth")).toBe(false)
+    await page.reload()
+    await chip("Status: Successful").press("Delete")
+    await page.waitForURL((url) => !url.searchParams.has("status"))
+    await expect.poll(() => page.evaluate("document.activeElement.className")).toBe("chip")
+    await page.keyboard.press("Backspace")
+    await page.waitForURL((url) => !url.searchParams.has("source_id"))
+    await addFilter(page, "status:failed")
+    await addFilter(page, "error:TIMEOUT")
+    await chip("Error: TIMEOUT").waitFor()
+    await page.getByRole("button", { name: "Clear all" }).click()
+    await page.waitForURL((url) => !url.searchParams.has("status") && !url.searchParams.has("error_code"))
+    await row.waitFor()
+  })
+
+  it("An event leads to the form that edits its request and sends it", async ({ page, sent }) => {
+    await turnTo(page, `events/${sent.event}`)
+    await page.getByRole("link", { name: "Edit and send…" }).click()
+    await heading(page, "Request").waitFor()
+    await page.getByRole("heading", { name: "Edit this request and send it" }).waitFor()
+    expect(page.url()).toContain(sent.request)
+  })
+})

@@ -40,7 +40,7 @@ const it = ownIt.extend("redis", { scope: "file" }, async ({}, { onCleanup }) =>
   /** Entries that the group's consumers have and have not acknowledged. */
   const pending = async (stream: string): Promise<number> =>
     Number(((await redis.call("XPENDING", stream, "tidegate")) as ReadonlyArray<number>)[0])
-  return { ...server, prepare, add, pending, call: redis.call.bind(redis) as Redis["call"] }
+  return { ...server, prepare, add, pending, call: redis.call.bind(redis) }
 })
 
 const signedIn = { auth_type: "BASIC_AUTH" as const, auth: { username: "reader", password: auth.password } }
@@ -161,7 +161,7 @@ describe.skipIf(program === undefined)("Source in a stream of Redis (skipped if 
   it("A source says what it may not do and what is not there, and goes on once it is", async ({ gateway, redis }) => {
     const source = await subscribe(gateway, redis.port, "read:none", { create_group: "never" })
     const failing = async (change: object, says: string) => {
-      await gateway.api("PATCH", `/sources/${source.id}`, { config: change } as never)
+      await gateway.api("PATCH", `/sources/${source.id}`, { config: change })
       const found = await state(
         gateway,
         source.id,
@@ -177,7 +177,7 @@ describe.skipIf(program === undefined)("Source in a stream of Redis (skipped if 
     await failing({ auth: { username: "reader", password: "wrong" } }, "the server does not let the source in")
     await gateway.api("PATCH", `/sources/${source.id}`, {
       config: { subscription: { stream: "read:none", create_group: "newest" }, auth: signedIn.auth }
-    } as never)
+    })
     await state(gateway, source.id, ({ status }) => status === "connected")
     await redis.add("read:none", "body", ["{}"])
     await state(gateway, source.id, ({ stored_count }) => stored_count === 1)

@@ -103,7 +103,7 @@ class RedisConsumer implements Consumer {
   }
 
   /** `bytes`: what the reply may have beside the usual number. */
-  #ask(asked: Asked, bytes: number, ...parts: ReadonlyArray<string>): void {
+  #ask(asked: Asked, bytes: number, parts: ReadonlyArray<string>): void {
     this.#asked.push(asked)
     this.#line.grant(bytes)
     this.#line.ask(command(...parts), 0)
@@ -140,7 +140,7 @@ class RedisConsumer implements Consumer {
     if (createAt !== null) {
       const from = createAt === "oldest" ? "0" : "$"
       const isThere = { kind: "word", most: 0, accepts: "BUSYGROUP", answered: () => undefined } as const
-      this.#ask(isThere, 0, "XGROUP", "CREATE", stream, group, from, "MKSTREAM")
+      this.#ask(isThere, 0, ["XGROUP", "CREATE", stream, group, from, "MKSTREAM"])
     }
     this.#read()
   }
@@ -148,7 +148,7 @@ class RedisConsumer implements Consumer {
   #acknowledge(ids: ReadonlyArray<string>): void {
     if (ids.length === 0) return
     const { group, stream } = this.#place
-    this.#ask({ kind: "word", most: 0, answered: () => undefined }, 0, "XACK", stream, group, ...ids)
+    this.#ask({ kind: "word", most: 0, answered: () => undefined }, 0, ["XACK", stream, group, ...ids])
   }
 
   #read(): void {
@@ -165,12 +165,18 @@ class RedisConsumer implements Consumer {
     const block = waits ? ["BLOCK", String(Math.ceil(Math.max(againMs, Math.min(blockMs, untilClaim))))] : []
     const since = performance.now()
     this.#isReading = true
-    this.#ask(
-      { kind: "entries", most, answered: (reply) => this.#arrived(reply, waits ? since : null) },
-      longestText,
-      ...["XREADGROUP", "GROUP", group, consumer, "COUNT", String(most), ...block],
-      ...["STREAMS", stream, this.#after ?? ">"]
-    )
+    this.#ask({ kind: "entries", most, answered: (reply) => this.#arrived(reply, waits ? since : null) }, longestText, [
+      "XREADGROUP",
+      "GROUP",
+      group,
+      consumer,
+      "COUNT",
+      String(most),
+      ...block,
+      "STREAMS",
+      stream,
+      this.#after ?? ">"
+    ])
   }
 
   /** `waitedSince`: when a read that waits was begun; null: it was answered at once. */
@@ -224,8 +230,17 @@ class RedisConsumer implements Consumer {
         }
       },
       0,
-      ...["XAUTOCLAIM", stream, group, consumer, String(claimAfter * 1_000), this.#claimFrom],
-      ...["COUNT", String(prefetch), "JUSTID"]
+      [
+        "XAUTOCLAIM",
+        stream,
+        group,
+        consumer,
+        String(claimAfter * 1_000),
+        this.#claimFrom,
+        "COUNT",
+        String(prefetch),
+        "JUSTID"
+      ]
     )
   }
 

@@ -213,7 +213,7 @@ const strangers: ReadonlyArray<readonly [name: string, connection: (socket: Sock
   ["whose line never ends", stranger((socket) => forEver(socket, Buffer.from("*"))), tooLarge],
   ["that floods what nobody asked for", stranger((socket) => forEver(socket, Buffer.from(":1\r\n"))), protocol],
   ["that speaks HTTP", (socket) => void socket.write("HTTP/1.1 400 Bad Request\r\n\r\n"), protocol],
-  ["that claims more than was asked for", saying(none, `*2\r\n$3\r\n0-0\r\n*${1_000}\r\n`), protocol],
+  ["that claims more than was asked for", saying(none, "*2\r\n$3\r\n0-0\r\n*1000\r\n"), protocol],
   ["that claims what is no id", saying(none, "*2\r\n$3\r\n0-0\r\n*1\r\n$1\r\nx\r\n"), protocol],
   ["that has no such group", saying("-NOGROUP No such key 'orders'\r\n"), refused("NOGROUP")],
   ["whose key is no stream", saying("-WRONGTYPE no\r\n"), refused("WRONGTYPE")],

@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest"
 import { FakeJetStream } from "../../packages/foreign-databases/test/FakeJetStream.ts"
 import { type FakeMessage, FakeRabbit, type Queue } from "../../packages/foreign-databases/test/FakeRabbit.ts"
+import { FakeRedis } from "../../packages/foreign-databases/test/FakeRedis.ts"
 import { FakeSqs } from "../../packages/foreign-databases/test/FakeSqs.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { request } from "../support/RawHttp.ts"
@@ -22,7 +23,7 @@ interface Kind<B extends FakeBroker = FakeBroker> {
   readonly type: string
   readonly start: () => Promise<B>
   /** How the broker learns of a message that is of no use; absent: it is rejected. */
-  readonly rejects?: "deletes"
+  readonly rejects?: "deletes" | "acknowledges"
   /** Messages that are under way at once, those of a dead process included. */
   readonly most?: number
   /** The settings that name a queue. */
@@ -84,6 +85,18 @@ const kinds: ReadonlyArray<Kind> = [
     wrongAuth: { access_key_id: "AKIA9999999999999999", secret_access_key: "a-secret-of-a-key" },
     elsewhere: { queue_url: "http://127.0.0.2:1/123456789012/orders" },
     facts: { "x-gateway-message-id": "m1", "x-gateway-message-group-id": "order.paid" }
+  }),
+  kind({
+    type: "REDIS_STREAM",
+    start: () => FakeRedis.start(),
+    rejects: "acknowledges",
+    queue: (_, stream) => ({ stream }),
+    settings: server,
+    authType: "BASIC_AUTH",
+    auth: signIn,
+    wrongAuth: wrong,
+    elsewhere: { host: "127.0.0.2" },
+    facts: { "x-gateway-message-id": "orders:1-0", "x-gateway-stream": "orders" }
   })
 ]
 
@@ -181,9 +194,9 @@ describe.each(kinds)("Source of type $type", (kind) => {
     broker.publish("orders", { id: "large", body: Buffer.alloc(1_048_577, "x") }, ...messages(1))
     const shown = await state(gateway, source.id, { stored_count: 1, rejected_count: 1 })
     expect(shown.last_rejection).toBe("a message of 1048577 bytes is too large: at most 1048576 become a request")
-    const settled = kind.rejects === "deletes" ? 2 : 1
+    const settled = kind.rejects === undefined ? 1 : 2
     await eventually("both are settled", () => broker.queue("orders").settled.length === settled || null)
-    expect(broker.queue("orders").dead).toEqual(kind.rejects === "deletes" ? [] : ["large"])
+    expect(broker.queue("orders").dead).toEqual(kind.rejects === undefined ? ["large"] : [])
   })
 
   it("A source fetches nothing while it is disabled, changed settings hold at once, and a deleted one lets go", async ({

@@ -1,12 +1,12 @@
 import { Schema } from "effect"
+import { loopHeader } from "@tidegate/model/HeaderRules"
+import type { Message } from "@tidegate/model/Message"
 import type { NatsMessage, NatsServer } from "./Brokers.ts"
 import { eventFields, lasting, type Meaning, messagesAtOnce, passing, publishing } from "./BrokerSession.ts"
 import { type AttemptFacts, connector, payloadPerStep } from "./Connector.ts"
 import { filled, filling, template, TemplateText, Unrenderable } from "./Rendering.ts"
 import { inUrl, leadsToServer, serverAddress, serverConnection, serverPlace, serverSignIn, textOf } from "./Server.ts"
 import { concurrency, type FieldErrors, needed, pacing, setting, text } from "./Settings.ts"
-import { loopHeader } from "@tidegate/model/HeaderRules"
-import type { Message } from "@tidegate/model/Message"
 
 const longestSubject = 255
 

@@ -1,3 +1,4 @@
+import { loopHeader } from "@tidegate/model/HeaderRules"
 import type { Message } from "@tidegate/model/Message"
 import type { RedisEntry } from "./Brokers.ts"
 import { eventFields, lasting, type Meaning, messagesAtOnce, passing, publishing, stale } from "./BrokerSession.ts"
@@ -20,6 +21,13 @@ const mostEntries = 1_000_000_000
 const notDatabase = "must be a whole number from 0 to 65535"
 const notLength = `must be a whole number from 1 to ${mostEntries}, or null`
 
+/** The number of a database of a server. */
+export const redisDatabase = setting(
+  wholeNumber(0, 65_535, notDatabase).annotate({ description: "The number of the database" }),
+  0,
+  notDatabase
+)
+
 const fieldsOf = (message: Message, facts: AttemptFacts): RedisEntry["fields"] => {
   const contentType = message.headers["content-type"]
   return [
@@ -27,6 +35,7 @@ const fieldsOf = (message: Message, facts: AttemptFacts): RedisEntry["fields"] =
     ...Object.entries(eventFields(facts)),
     ["content_type", typeof contentType === "string" ? contentType : ""],
     ["headers", JSON.stringify(message.headers)],
+    ...(facts.loop === undefined ? [] : [[loopHeader, facts.loop] as const]),
     ["body", message.body]
   ]
 }
@@ -57,11 +66,7 @@ export const redisStream = connector({
   description: "Adds an entry to a stream of Redis.",
   settings: {
     ...serverAddress(6_379, "redis.example.com"),
-    database: setting(
-      wholeNumber(0, 65_535, notDatabase).annotate({ description: "The number of the database" }),
-      0,
-      notDatabase
-    ),
+    database: redisDatabase,
     stream: needed(TemplateText(1_024), "the key of the stream"),
     max_length: setting(
       wholeNumber(1, mostEntries, notLength).annotate({

@@ -1,9 +1,9 @@
+import { signingKeyOf } from "@tidegate/outbound-auth/AwsSignature"
 import { faultsOfQueue, leadsToQueue, queueSettings, regionOf } from "./AwsSqs.ts"
 import { passing } from "./BrokerSession.ts"
 import { brokerSource } from "./BrokerSource.ts"
 import { wholeNumber } from "./Server.ts"
 import { setting } from "./Settings.ts"
-import { signingKeyOf } from "@tidegate/outbound-auth/AwsSignature"
 
 const notVisibility = "must be a whole number from 10 to 43200"
 /** Seconds that the first call may take: its answer comes at once. */

@@ -1,7 +1,7 @@
 import { Context, type Effect, type Scope } from "effect"
-import type { BrokerRefusal, NatsServer } from "./Brokers.ts"
-import type { SessionFailure } from "./Failure.ts"
 import type { SigningKey } from "@tidegate/outbound-auth/AwsSignature"
+import type { BrokerRefusal, NatsServer, RedisDatabase } from "./Brokers.ts"
+import type { SessionFailure } from "./Failure.ts"
 import type { ServerSignIn } from "./Server.ts"
 
 /** A message of a broker that nobody has settled yet. */
@@ -62,11 +62,27 @@ export interface SqsQueue {
   readonly connectTimeout: number
 }
 
+/** A consumer of a group that reads a stream of Redis. */
+export interface RedisStreamConsumer extends RedisDatabase {
+  readonly stream: string
+  readonly group: string
+  readonly consumer: string
+  /** Where a group begins that is made because it is not there; null: none is made. */
+  readonly createAt: "oldest" | "newest" | null
+  /** The field that becomes the body. An entry without it becomes a JSON object with all of its fields. */
+  readonly bodyField: string
+  /** Seconds, after which an entry is taken over that another consumer of the group was given and has not acknowledged. */
+  readonly claimAfter: number
+  /** Entries that are read before the first of them is settled. */
+  readonly prefetch: number
+}
+
 /** The protocols, and to what one subscribes by them. A new protocol is a line here. */
 export interface SubscriptionPlaces {
   readonly amqp: AmqpQueue
   readonly nats: NatsStreamConsumer
   readonly sqs: SqsQueue
+  readonly redis: RedisStreamConsumer
 }
 
 export type SubscriptionProtocol = keyof SubscriptionPlaces

@@ -12,12 +12,14 @@ import { Egress } from "@tidegate/egress/Egress"
 import { amqpConsumer } from "./AmqpConsumer.ts"
 import type { Subscribing } from "./Consumer.ts"
 import { natsConsumer } from "./NatsConsumer.ts"
+import { redisConsumer } from "./RedisConsumer.ts"
 import { sqsConsumer } from "./SqsConsumer.ts"
 
 const protocols: { readonly [P in SubscriptionProtocol]: Subscribing<P> } = {
   amqp: amqpConsumer,
   nats: natsConsumer,
-  sqs: sqsConsumer
+  sqs: sqsConsumer,
+  redis: redisConsumer
 }
 
 const notSubscribed = new SessionFailure({

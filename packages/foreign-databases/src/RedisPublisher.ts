@@ -1,9 +1,10 @@
-import { BrokerRefusal, type RedisDatabase, type RedisEntry } from "@tidegate/connectors/Brokers"
+import type { BrokerRefusal, RedisDatabase, RedisEntry } from "@tidegate/connectors/Brokers"
 import { cancelled, type SessionFailure } from "@tidegate/connectors/Failure"
 import type { Guard } from "@tidegate/egress/Egress"
 import { BrokerLine } from "./BrokerLine.ts"
 import { LineCutter } from "./LineCutter.ts"
 import type { Protocol, Published, Publisher } from "./Publisher.ts"
+import { command, longestLine, refusalOf, signInTo } from "./RedisFrames.ts"
 import { ServerFault } from "./ServerFrames.ts"
 
 /**
@@ -11,23 +12,8 @@ import { ServerFault } from "./ServerFrames.ts"
  * cluster to other hosts.
  */
 
-/** An error repeats at most the name of a command. */
-const longestLine = 4_096
 /** The id of an entry has at most 41 bytes. */
 const longestText = 256
-
-const lineEnd = Buffer.from("\r\n")
-
-type Part = string | Uint8Array
-
-/** A command as an array of texts. Bytes are not copied. */
-const command = (...parts: ReadonlyArray<Part>): ReadonlyArray<Uint8Array> => [
-  Buffer.from(`*${parts.length}\r\n`),
-  ...parts.flatMap((part) => {
-    const bytes = typeof part === "string" ? Buffer.from(part) : part
-    return [Buffer.from(`$${bytes.length}\r\n`), bytes, lineEnd]
-  })
-]
 
 /** How many bytes follow a line: only texts have any. */
 const following = (line: string): number | null => {
@@ -45,12 +31,6 @@ const following = (line: string): number | null => {
     default:
   }
   throw new ServerFault("PROTOCOL_ERROR", "the server does not answer as Redis does")
-}
-
-/** An error: its first word is the code. */
-const refusalOf = (line: string): BrokerRefusal => {
-  const [, code = "ERR", said = line.slice(1)] = /^-([A-Z]{1,32})(?: (.*))?$/.exec(line) ?? []
-  return new BrokerRefusal({ code, said, shared: false })
 }
 
 class RedisPublisher implements Publisher<RedisEntry> {
@@ -98,12 +78,8 @@ class RedisPublisher implements Publisher<RedisEntry> {
     this.#line.ask(parts, 0)
   }
 
-  /** Without a password it asks whether it is let in: a long command of one that is not is answered as an error of the protocol. */
-  #signIn({ database, password, username }: RedisDatabase): void {
-    const commands = [
-      password === "" ? command("PING") : command("AUTH", username, password),
-      ...(database === 0 ? [] : [command("SELECT", String(database))])
-    ]
+  #signIn(place: RedisDatabase): void {
+    const commands = signInTo(place)
     let left = commands.length
     for (const parts of commands) {
       this.#ask(parts, (result) => {

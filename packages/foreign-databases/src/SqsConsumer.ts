@@ -1,12 +1,12 @@
 import { type AwsError, awsErrorIn } from "@tidegate/connectors/AwsAnswers"
 import { BrokerRefusal } from "@tidegate/connectors/Brokers"
 import { cancelled, SessionFailure } from "@tidegate/connectors/Failure"
-import { signer } from "@tidegate/outbound-auth/AwsSignature"
 import type { Received, Settled, SqsQueue } from "@tidegate/connectors/Subscriptions"
 import type { Answer, Egress } from "@tidegate/egress/Egress"
 import { isJsonObject } from "@tidegate/json/ExactNumber"
 import { parseJson } from "@tidegate/json/JsonText"
 import { maxMessageBody, messageGroupHeader } from "@tidegate/model/BrokerSource"
+import { signer } from "@tidegate/outbound-auth/AwsSignature"
 import { type Consumer, type ConsumerEvents, longestValue, mostHeaders, type Subscribing } from "./Consumer.ts"
 
 /** Messages of one call, and messages that are under way at a time: those that wait, and those that are being stored. */

@@ -24,17 +24,28 @@ export interface SigningScope {
   readonly covers?: (name: string) => boolean
 }
 
-/** The key in a destination's `auth`; null: its requests are not signed. */
-export const signingKeyOf = (settings: Schema.JsonObject): SigningKey | null => {
-  const { access_key_id, disabled, secret_access_key, session_token } = settings
-  return disabled === true || typeof access_key_id !== "string" || typeof secret_access_key !== "string"
+/** The members of an `auth` that make a key. */
+export interface KeySettings {
+  readonly access_key_id?: Schema.Json
+  readonly secret_access_key?: Schema.Json
+  readonly session_token?: Schema.Json
+  readonly disabled?: Schema.Json
+}
+
+/** The key in an `auth`; null: requests are not signed. */
+export const signingKeyOf = ({
+  access_key_id,
+  disabled,
+  secret_access_key,
+  session_token
+}: KeySettings): SigningKey | null =>
+  disabled === true || typeof access_key_id !== "string" || typeof secret_access_key !== "string"
     ? null
     : {
         accessKeyId: access_key_id,
         secretAccessKey: secret_access_key,
         ...(typeof session_token === "string" ? { sessionToken: session_token } : {})
       }
-}
 
 /** SHA-256 of the platform, for the signer: the signer's own implementation is asynchronous. */
 class Sha256 {

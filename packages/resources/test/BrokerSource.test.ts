@@ -124,6 +124,31 @@ describe("Source of a broker", () => {
     ])
   })
 
+  it("A stream of Redis has a group and a consumer, and makes no group unless it is asked to", () => {
+    const redis = (subscription: Schema.JsonObject) => ({ name: "x", type: "REDIS_STREAM", config: { subscription } })
+    const server = { host: "redis.example.com", stream: "orders" }
+    const { auth, config } = created(redis(server))
+    expect([config.auth_type, auth]).toEqual([null, {}])
+    expect(config.subscription).toEqual({
+      ...server,
+      port: 6_379,
+      database: 0,
+      group: "tidegate",
+      consumer: "tidegate",
+      create_group: "never",
+      body_field: "body",
+      claim_after: 60,
+      prefetch: 50,
+      tls_mode: "verify-full",
+      connect_timeout: 10
+    })
+    expect(refused(redis({ ...server, create_group: "always", claim_after: 1, group: "a\r\nb" })).toSorted()).toEqual([
+      "config.subscription.claim_after: must be a whole number from 10 to 86400",
+      "config.subscription.create_group: must be one of never, oldest, newest",
+      "config.subscription.group: must be 1 to 255 bytes without control characters"
+    ])
+  })
+
   it("A change merges the subscription by member, and keeps the credentials with their address", () => {
     const { auth: kept, config } = updated(orders, { config: { subscription: { prefetch: 5 } } })
     expect(config.subscription).toEqual({ ...complete, prefetch: 5 })

@@ -66,6 +66,7 @@ import keyExpiry from "./migrations/0063_key_expiry.ts"
 import sourceSchedules from "./migrations/0064_source_schedules.ts"
 import sourceSubscriptions from "./migrations/0065_source_subscriptions.ts"
 import moreBrokerSources from "./migrations/0066_more_broker_sources.ts"
+import redisSources from "./migrations/0067_redis_sources.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -135,7 +136,8 @@ const record = {
   "0063_key_expiry": keyExpiry,
   "0064_source_schedules": sourceSchedules,
   "0065_source_subscriptions": sourceSubscriptions,
-  "0066_more_broker_sources": moreBrokerSources
+  "0066_more_broker_sources": moreBrokerSources,
+  "0067_redis_sources": redisSources
 }
 const migrations = Migrator.fromRecord(record)
 

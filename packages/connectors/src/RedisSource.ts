@@ -23,6 +23,7 @@ const elsewhere = passing(
 /** Entries of a stream of Redis, read by a consumer group. */
 export const redisSource = brokerSource({
   type: "REDIS_STREAM",
+  name: "Redis Streams",
   description: "A source whose requests are the entries of a stream of Redis.",
   settings: {
     ...serverAddress(6_379, "redis.example.com"),

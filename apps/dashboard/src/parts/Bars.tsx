@@ -1,12 +1,7 @@
 import { type PointerEvent, useState } from "react"
 import { useFilters } from "./Filters.tsx"
+import type { Bar } from "./Series.ts"
 import { exact } from "./Time.tsx"
-
-export interface Bar {
-  readonly at: string
-  /** From the bottom up. */
-  readonly parts: ReadonlyArray<{ readonly tone: "good" | "bad" | "plain" | "off"; readonly count: number }>
-}
 
 const width = 1_000
 const height = 140

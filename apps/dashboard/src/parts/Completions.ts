@@ -1,5 +1,3 @@
-import { wordsOf } from "./Status.tsx"
-
 /** Filters as they are written in one field: `status:failed`. */
 
 /** A value of the URL, and what the reader sees of it. */
@@ -28,9 +26,6 @@ export type Completion =
 const mostShown = 12
 /** A longer text is refused by the gateway. */
 export const longestText = 200
-
-/** What the reader sees of a value that the API's document has. */
-export const wordsOfValue = (value: string): string => ({ true: "Yes", false: "No" })[value] ?? wordsOf(value)
 
 const isId = (text: string): boolean => /^[a-z]+_\w{1,80}$/.test(text)
 

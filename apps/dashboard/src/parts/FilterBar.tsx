@@ -1,8 +1,9 @@
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react"
-import { type Completion, completionsOf, type Known, longestText, type Value, wordsOfValue } from "./Completions.ts"
+import { type Completion, completionsOf, type Known, longestText, type Value } from "./Completions.ts"
 import { useFilters } from "./Filters.tsx"
 import { type Kind, useNamesOf } from "./Named.tsx"
 import { choicesOf, useDocument } from "./Schema.ts"
+import { wordsOf } from "./Status.tsx"
 
 /** A filter of a list. Its values are a text, the names of resources, those that are given, or those of the API's document. */
 export interface Filter {
@@ -19,6 +20,9 @@ export interface Filter {
   /** It takes a text that is written without a name. */
   readonly isUsual?: boolean
 }
+
+/** What the reader sees of a value that the API's document has. */
+const wordsOfValue = (value: string): string => ({ true: "Yes", false: "No" })[value] ?? wordsOf(value)
 
 const withWords = (values: ReadonlyArray<string>): ReadonlyArray<Value> =>
   values.map((value) => [value, wordsOfValue(value)])

@@ -1,7 +1,8 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { messageOf } from "../gateway.ts"
-import { type Bar, Bars } from "./Bars.tsx"
+import { Bars } from "./Bars.tsx"
 import { waitAfter } from "./Pace.ts"
+import type { Bar } from "./Series.ts"
 
 /** Bars over time, and the end of the last one. */
 export interface Counted {

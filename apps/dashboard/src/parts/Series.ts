@@ -1,9 +1,16 @@
-import type { Row } from "../gateway.ts"
-import type { Bar } from "./Bars.tsx"
+import type { components } from "@tidegate/client/source"
 
 /** Series of the API as bars. */
 
-export const requestBars = (series: Row<"RequestSeries">["series"]): ReadonlyArray<Bar> =>
+type Schemas = components["schemas"]
+
+export interface Bar {
+  readonly at: string
+  /** From the bottom up. */
+  readonly parts: ReadonlyArray<{ readonly tone: "good" | "bad" | "plain" | "off"; readonly count: number }>
+}
+
+export const requestBars = (series: Schemas["RequestSeries"]["series"]): ReadonlyArray<Bar> =>
   series.map(({ accepted_count, rejected_count, timestamp }) => ({
     at: timestamp,
     parts: [
@@ -17,10 +24,11 @@ export const waitingIn = ({
   hold_count,
   processing_count,
   queued_count
-}: Row<"EventSeries">["series"][number]): number => (queued_count ?? 0) + (processing_count ?? 0) + (hold_count ?? 0)
+}: Schemas["EventSeries"]["series"][number]): number =>
+  (queued_count ?? 0) + (processing_count ?? 0) + (hold_count ?? 0)
 
 /** Delivered, failed, waiting and cancelled events. The series has no count of the cancelled ones: they are all others. */
-export const eventBars = (series: Row<"EventSeries">["series"]): ReadonlyArray<Bar> =>
+export const eventBars = (series: Schemas["EventSeries"]["series"]): ReadonlyArray<Bar> =>
   series.map((at) => {
     const { count = 0, delivered_count: delivered = 0, failed_count: failed = 0, timestamp } = at
     const waiting = waitingIn(at)

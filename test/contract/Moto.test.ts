@@ -1,3 +1,5 @@
+import { CreateBucketCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from "@aws-sdk/client-s3"
+import { gunzipSync } from "node:zlib"
 import { describe, expect } from "vitest"
 import type { Config } from "@tidegate/connectors/Settings"
 import type { Attempt, Event, Sent } from "../support/Contract.ts"
@@ -232,6 +234,44 @@ describe.skipIf(motoIsMissing !== null)("Amazon's messaging services in moto", (
     const { Records } = await moto.json("kinesis", "GetRecords", { ShardIterator })
     const ids = Records.map(({ Data }) => JSON.parse(Buffer.from(Data, "base64").toString()).payload.id)
     expect(ids.toSorted((a: number, b: number) => a - b)).toEqual(payloads.map(({ id }) => id))
+  })
+
+  it("Several events are lines of one object of S3, compressed, and Amazon's client reads it", async ({
+    moto,
+    sent
+  }) => {
+    const payloads = Array.from({ length: 12 }, (_, id) => ({ ...order, id }))
+    const client = new S3Client({
+      region: motoRegion,
+      endpoint: moto.origin,
+      forcePathStyle: true,
+      credentials: { accessKeyId: moto.key.access_key_id, secretAccessKey: moto.key.secret_access_key }
+    })
+    const Bucket = "batched"
+    await client.send(
+      new CreateBucketCommand({ Bucket, CreateBucketConfiguration: { LocationConstraint: motoRegion } })
+    )
+    const place = { region: motoRegion, endpoint: moto.origin, force_path_style: true, bucket: Bucket }
+    const batch = { max_wait_ms: 2_000, max_count: 6, compression: "gzip" }
+    const done = await sent("OBJECT_STORE_S", { ...place, batch }, payloads, {
+      auth_type: "OBJECT_STORE_S_ACCESS_KEY"
+    })
+    expect(done.map(outcomeOf)).toEqual(payloads.map(() => succeeded))
+    const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }))
+    expect(Contents.length).toBeLessThan(payloads.length)
+    const ids = []
+    for (const { Key } of Contents) {
+      const object = await client.send(new GetObjectCommand({ Bucket, Key }))
+      expect([object.ContentType, object.ContentEncoding]).toEqual(["application/x-ndjson", "gzip"])
+      const text = gunzipSync((await object.Body?.transformToByteArray()) ?? "").toString()
+      ids.push(
+        ...text
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line).payload.id as number)
+      )
+    }
+    expect(ids.toSorted((a, b) => a - b)).toEqual(payloads.map(({ id }) => id))
   })
 
   it("HTTP calls a service as a role that is assumed there, and is refused without the right to assume it", async ({

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import type { Answer, BatchCalls, BatchLimits, PartResult, Verdict } from "./Connector.ts"
+import type { Failure } from "./Failure.ts"
 import { type FieldErrors, setting, type SettingsOf } from "./Settings.ts"
 
 /** Several events in one call: the setting, and the verdicts of the parts. */
@@ -21,27 +22,28 @@ const within = (minimum: number, maximum: number, description: string) => {
   )
 }
 
-const message = "must be an object with max_count, max_bytes and max_wait_ms, or null"
-
 /** What any service takes, which documents of the API say for all types. `faultsOfBatches` knows those of one service. */
 const mostOfAny: BatchMost = { maxCount: 500, maxBytes: 10 * 1024 * 1024 }
 
-/** The setting of types whose services take several events in one call. */
-export const batching = {
-  batch: setting(
-    Schema.Struct({
-      max_count: within(2, mostOfAny.maxCount, "Events of a call at most; default: what the service takes"),
-      max_bytes: within(
-        1_024,
-        mostOfAny.maxBytes,
-        "Bytes of a call at most, as the service counts them; default: what the service takes. A larger event has its own call"
-      ),
-      max_wait_ms: within(
-        1,
-        longestWaitMs,
-        `Milliseconds that an event waits for others at most; default: ${usualWaitMs}`
-      )
-    }).annotate({
+/** The setting of types that send several events together. `more`: members that only the type has. */
+export const batchSetting = <const More extends Schema.Struct.Fields>(more: More) => {
+  const members = {
+    max_count: within(2, mostOfAny.maxCount, "Events of a call at most; default: what the service takes"),
+    max_bytes: within(
+      1_024,
+      mostOfAny.maxBytes,
+      "Bytes of a call at most, as the service counts them; default: what the service takes. A larger event has its own call"
+    ),
+    max_wait_ms: within(
+      1,
+      longestWaitMs,
+      `Milliseconds that an event waits for others at most; default: ${usualWaitMs}`
+    )
+  }
+  const names = Object.keys({ ...members, ...more })
+  const message = `must be an object with ${names.slice(0, -1).join(", ")} and ${names.at(-1)}, or null`
+  return setting(
+    Schema.Struct({ ...members, ...more }).annotate({
       message,
       description:
         "Sends several events with one call; null: each event has its own. Each event has its own attempts and result"
@@ -50,6 +52,9 @@ export const batching = {
     message
   )
 }
+
+/** The setting of types whose services take several events in one call. */
+export const batching = { batch: batchSetting({}) }
 
 type Batching = SettingsOf<typeof batching>["batch"]
 
@@ -92,6 +97,21 @@ const above = (name: string, value: number | undefined, most: number): FieldErro
     : [{ path: `config.batch.${name}`, message: `must be at most ${most}: the service takes no more in one call` }]
 
 /**
+ * Judges a call that the service takes or refuses as a whole. `isOfContent`: whether it was refused for what is in it, so that each part has to be
+ * sent alone.
+ */
+export const judgeWhole =
+  (
+    judgeCall: (answer: Answer) => Verdict,
+    isOfContent: (answer: Answer, failure: Failure) => boolean
+  ): BatchCalls["judge"] =>
+  (answer, count) => {
+    const verdict = judgeCall(answer)
+    if (verdict !== "successful" && count > 1 && isOfContent(answer, verdict)) return null
+    return Array.from({ length: count }, () => ({ verdict, body: answer.body }))
+  }
+
+/**
  * Judges the parts of a call. `judgeCall`: the verdict of a call that did not succeed as a whole. `resultOf`: the result of the part at a
  * place; undefined if the answer has none. `judgePart`: its verdict.
  */
@@ -107,9 +127,7 @@ export const judgeParts =
   }): BatchCalls["judge"] =>
   (answer, count) => {
     if (answer.status < 200 || answer.status > 299) {
-      const verdict = judgeCall(answer)
-      if (verdict !== "successful" && verdict.final && count > 1) return null
-      return Array.from({ length: count }, () => ({ verdict, body: answer.body }))
+      return judgeWhole(judgeCall, (_, { final }) => final)(answer, count)
     }
     const resultOf = resultsOf(answer)
     return Array.from({ length: count }, (_, place): PartResult => {

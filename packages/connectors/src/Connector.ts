@@ -218,13 +218,15 @@ export interface PartResult {
 
 /** Calls that have parts of several events. Pure. */
 export interface BatchCalls {
-  /** Method and URL for the record of an attempt, without secrets. */
+  /** Method and URL for the record of an attempt that is in no call yet, without secrets. */
   readonly method: string
   readonly shownUrl: string
   readonly limits: BatchLimits
   readonly part: (message: Message, facts: AttemptFacts) => BatchPart | Refusal
-  /** A call of these parts. The result of a part is found by its place. */
-  readonly call: (parts: ReadonlyArray<BatchPart>) => OutboundRequest
+  /** A call of these parts, which are of these attempts. The result of a part is found by its place. */
+  readonly call: (parts: ReadonlyArray<BatchPart>, facts: ReadonlyArray<AttemptFacts>) => OutboundRequest
+  /** Takes the place of the sender's own `complete` for these calls. */
+  readonly complete?: NonNullable<HttpSender["complete"]>
   /**
    * Decides about each of `count` parts. Null: the whole call was refused for what is in it, so that each part has to be sent alone to find out
    * whose fault it is. A call of one part is always decided.

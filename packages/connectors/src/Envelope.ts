@@ -16,6 +16,18 @@ export const metadataOf = (facts: AttemptFacts) => ({
   created_at: new Date(facts.createdAt).toISOString()
 })
 
+/** The members that hold any bytes as base64. */
+const inBase64 = (body: Uint8Array, coding: string | null): string => {
+  const inner = coding === null ? "" : `"payload_content_encoding":${JSON.stringify(coding)},`
+  return `${inner}"payload_encoding":"base64","payload":"${Buffer.from(body).toString("base64")}"`
+}
+
+/** A payload that is no JSON, or too large to be parsed, as an object; `facts`: with the ids of its event. */
+export const base64Object = (body: Uint8Array, coding: string | null, facts: AttemptFacts | null): string => {
+  const head = facts === null ? "{" : `${JSON.stringify(metadataOf(facts)).slice(0, -1)},`
+  return `${head}${inBase64(body, coding)}}`
+}
+
 /**
  * The payload in an object with the ids of its event. JSON is included unchanged, text as a string, and other bytes as base64. (A large body
  * becomes the object itself, because detecting its kind would block the event loop.)
@@ -23,9 +35,7 @@ export const metadataOf = (facts: AttemptFacts) => ({
 export const envelopeOf = (body: Uint8Array, coding: string | null, facts: AttemptFacts): Uint8Array => {
   const head = JSON.stringify(metadataOf(facts)).slice(0, -1)
   if (!isUtf8(body)) {
-    const inner = coding === null ? "" : `"payload_content_encoding":${JSON.stringify(coding)},`
-    const text = Buffer.from(body).toString("base64")
-    return Buffer.from(`${head},${inner}"payload_encoding":"base64","payload":"${text}"}`)
+    return Buffer.from(`${head},${inBase64(body, coding)}}`)
   }
   const value = payloadOf({ body })
   return typeof value === "string"

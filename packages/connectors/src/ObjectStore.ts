@@ -6,6 +6,8 @@ import { awsOrigin } from "@tidegate/outbound-auth/AwsPlace"
 import { AwsRegion } from "./AwsPlace.ts"
 import { endpointOf } from "./Origin.ts"
 import { codingOf, envelopeOf, metadataOf } from "./Envelope.ts"
+import { batchOf, faultsOfObjectBatch, objectBatch } from "./ObjectBatch.ts"
+import { encoded, keyFault, longestKeyBytes, objectUrl } from "./ObjectKey.ts"
 import { judgeObjectStore } from "./ObjectStoreAnswers.ts"
 import {
   type AttemptFacts,
@@ -29,19 +31,7 @@ import {
 } from "./Settings.ts"
 import { signer, signingKeyOf } from "@tidegate/outbound-auth/AwsSignature"
 
-/** Object stores with the S3 protocol: each event becomes an object, and a repeated delivery writes the same object again. */
-
-const longestKeyBytes = 1_024
-
-/**
- * Why a key is not allowed; null if it is. Stores accept more than this. But an object whose key cannot be in an XML listing could not be
- * found again, and a `..` segment would be resolved on the way, so another object would be written.
- */
-const keyFault = (key: string): string | null => {
-  if (Buffer.byteLength(key) > longestKeyBytes) return `has more than ${longestKeyBytes} bytes`
-  if (/[\p{Cc}\ufffe\uffff]/u.test(key)) return "has control characters"
-  return key.split("/").some((part) => part === "." || part === "..") ? 'has "." or ".." between slashes' : null
-}
+/** Object stores with the S3 protocol: each event becomes an object, or several of them one, and a repeated delivery writes the same object again. */
 
 const Bucket = text
   .check(
@@ -54,19 +44,22 @@ const Bucket = text
 const mediaType =
   /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[ \t]*[\w!#$&^.+-]{1,64}=[\w!#$&^.+-]{1,64}){0,4}$/
 
+const usualKey = "archives/{{team_id}}/{{source_id}}/{{event_id}}.json"
+const usualType = "application/json"
+
 const stored = {
   bucket: needed(Bucket, "the bucket"),
   key_template: setting(
     TemplateText(1_024).annotate({
       description: `The object's key, at most ${longestKeyBytes} bytes; of keys that are the same the last object stays`
     }),
-    "archives/{{team_id}}/{{source_id}}/{{event_id}}.json"
+    usualKey
   ),
   content_type: setting(
     text
       .check(Schema.isPattern(mediaType, { message: "must be a media type" }))
       .annotate({ description: "The objects' media type; by it placeholders of body_template are escaped" }),
-    "application/json"
+    usualType
   ),
   body_template: setting(
     TemplateText(65_536).annotate({
@@ -82,6 +75,7 @@ const stored = {
     true,
     "must be true or false"
   ),
+  batch: objectBatch,
   ...pacing,
   ...concurrency
 }
@@ -99,10 +93,6 @@ const faultsOfKey = (settings: Pick<Stored, "key_template">): FieldErrors => {
     : [{ path: "config.key_template", message: `must be a key that can be stored: it ${fault}` }]
 }
 
-/** One path segment as signatures require it: encoded exactly by RFC 3986. */
-const encoded = (part: string): string =>
-  encodeURIComponent(part).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
-
 /** The URL of a bucket. Its name is in the path if it cannot be part of a host name that the certificate covers. */
 const bucketUrl = (endpoint: string, bucket: string, isPathStyle: boolean): string => {
   const { host, hostname, origin, protocol } = new URL(endpoint)
@@ -111,6 +101,11 @@ const bucketUrl = (endpoint: string, bucket: string, isPathStyle: boolean): stri
     ? `${origin}/${encoded(bucket)}`
     : `${protocol}//${bucket}.${host}`
 }
+
+const faultsOf = (settings: Stored): FieldErrors => [
+  ...faultsOfKey(settings),
+  ...faultsOfObjectBatch(settings, { key_template: usualKey, content_type: usualType })
+]
 
 /** How values are escaped in a document of this media type. */
 const escapeOf = (contentType: string): Escape => {
@@ -125,12 +120,8 @@ const method = "PUT"
 const digests = ["x-amz-content-sha256", "content-md5"] as const
 
 /** Writes objects into a bucket by PUT. `region`: the region of the signature. */
-const putting = (
-  { body_template, content_type, include_metadata, key_template }: Stored,
-  bucket: string,
-  region: string,
-  auth: OpenAuth
-): HttpSender => {
+const putting = (settings: Stored, bucket: string, region: string, auth: OpenAuth): HttpSender => {
+  const { body_template, content_type, include_metadata, key_template } = settings
   const key = template(key_template)
   const body = body_template === null ? null : template(body_template)
   const escape = escapeOf(content_type)
@@ -158,6 +149,8 @@ const putting = (
   }
 
   const signing = signingKeyOf(auth.settings)
+  const complete = signing === null ? undefined : signer(signing, { service: "s3", region, digests })
+  const batch = batchOf(settings, bucket, complete)
 
   return {
     kind: "http",
@@ -165,7 +158,7 @@ const putting = (
     prepare: (message: Message, facts: AttemptFacts): OutboundRequest | Refusal => {
       try {
         const fill = filling(message, facts)
-        const url = `${bucket}/${keyFor(fill).split("/").map(encoded).join("/")}`
+        const url = objectUrl(bucket, keyFor(fill))
         const headers = ["user-agent", "event-gateway/1", "content-type", content_type]
         if (include_metadata) {
           for (const [name, value] of Object.entries(metadataOf(facts))) {
@@ -180,7 +173,8 @@ const putting = (
         return new Refusal({ code: cause.code, message: cause.message, method, shownUrl: bucket })
       }
     },
-    ...(signing === null ? {} : { complete: signer(signing, { service: "s3", region, digests }) })
+    ...(batch === null ? {} : { batch }),
+    ...(complete === undefined ? {} : { complete })
   }
 }
 
@@ -206,7 +200,7 @@ export const objectStoreR = connector({
     endpoint: endpointOf("Where the store is; null: https://{account_id}.r2.cloudflarestorage.com"),
     ...stored
   },
-  check: faultsOfKey,
+  check: faultsOf,
   auths: ["OBJECT_STORE_R_ACCESS_KEY"],
   leadsTo: ({ endpoint }) => (endpoint === null ? "Cloudflare R2" : new URL(endpoint).origin),
   perStep,
@@ -246,7 +240,7 @@ export const objectStoreS = connector({
     ),
     ...stored
   },
-  check: faultsOfKey,
+  check: faultsOf,
   auths: ["OBJECT_STORE_S_ACCESS_KEY"],
   leadsTo: ({ endpoint }) => (endpoint === null ? "Amazon S3" : new URL(endpoint).origin),
   perStep,

@@ -37,6 +37,12 @@ const ofPlace: ReadonlySet<string> = new Set([
 /** Bytes. The error code is near the beginning. */
 const readBytes = 4_096
 
+const codeIn = (document: string): string | undefined => /<Code>\s*([\w.-]{1,64})\s*<\/Code>/.exec(document)?.[1]
+
+/** Whether an object was refused for its size: a store does not look into objects, so every other refusal is that of any object. */
+export const isOfSize = ({ body, status }: Answer): boolean =>
+  status === 413 || codeIn(body.toString("latin1", 0, readBytes)) === "EntityTooLarge"
+
 export const judgeObjectStore = (answer: Answer): Verdict => {
   const { status } = answer
   // Every store confirms a stored object with an ETag.
@@ -44,7 +50,7 @@ export const judgeObjectStore = (answer: Answer): Verdict => {
     return proved(answer, "successful", answer.headers["etag"] !== undefined && answer.body.length === 0)
   }
   const document = answer.body.toString("latin1", 0, readBytes)
-  const code = /<Code>\s*([\w.-]{1,64})\s*<\/Code>/.exec(document)?.[1]
+  const code = codeIn(document)
   if (ofPlace.has(code ?? "") || (status >= 300 && status < 400)) return elsewhere(answer, document, code)
   if (ofClocks.has(code ?? "")) {
     const message = `HTTP ${status}: the clocks of the gateway and of the object store are too far apart (${code})`

@@ -342,7 +342,7 @@ describe.each(["AWS_SQS", "AWS_EVENTBRIDGE", "AWS_KINESIS"] as const)("Batch of 
   }
 
   it("Call has the parts of its events, in their order, each as it is in a call of its own", () => {
-    const call = JSON.parse(Buffer.from(batch!.call(parts).body).toString())
+    const call = JSON.parse(Buffer.from(batch!.call(parts, []).body).toString())
     const entries: ReadonlyArray<object> = call[type === "AWS_KINESIS" ? "Records" : "Entries"]
     const alone = [1, 2, 3].map((id) => called(type, { batch: {} }, event({ id })))
     const place = type === "AWS_SQS" ? ["QueueUrl"] : ["StreamName"]
@@ -358,7 +358,7 @@ describe.each(["AWS_SQS", "AWS_EVENTBRIDGE", "AWS_KINESIS"] as const)("Batch of 
       AWS_EVENTBRIDGE: "AWSEvents.PutEvents",
       AWS_KINESIS: "Kinesis_20131202.PutRecords"
     }
-    expect(batch!.call(parts).headers).toContain(target[type])
+    expect(batch!.call(parts, []).headers).toContain(target[type])
     for (const name of place) expect(call[name]).toEqual(alone[0]![name])
   })
 

@@ -42,7 +42,7 @@ const result = (successes: string, failures = "") =>
 describe("Batch of AWS_SNS", () => {
   it("Call has the parts of its events, in their order, each as it is in a call of its own", () => {
     const { TopicArn, Version, ...alone } = fieldsOf(sent(open(), messages[1]!).text)
-    const made = batch.call(parts)
+    const made = batch.call(parts, [])
     const { Action, ...call } = fieldsOf(Buffer.from(made.body).toString())
     expect([Action, call["TopicArn"], call["Version"]]).toEqual(["PublishBatch", TopicArn, Version])
     expect([1, 2, 3].map((place) => call[`PublishBatchRequestEntries.member.${place}.Id`])).toEqual(["0", "1", "2"])

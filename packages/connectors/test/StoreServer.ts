@@ -63,8 +63,17 @@ const faultOf = async (request: IncomingMessage, body: Buffer, key: StoreKey, re
     : (["SignatureDoesNotMatch", 403] as const)
 }
 
+/** What a suite changes while the store runs. */
+export interface StoreHooks {
+  /** The code with which an object is refused; null: it is stored. */
+  refusal: (body: Buffer) => string | null
+  /** The answer waits for this. */
+  stored: () => Promise<void>
+}
+
 /** With these buckets, for this key, in `eu-central-1` and `auto`. */
 export const startStore = async (buckets: ReadonlyArray<string>, key: StoreKey = storeKey) => {
+  const hooks: StoreHooks = { refusal: () => null, stored: () => Promise.resolve() }
   /** By bucket and key, decoded. */
   const objects = new Map<string, StoredObject>()
   const server = createServer(async (request, response) => {
@@ -82,7 +91,10 @@ export const startStore = async (buckets: ReadonlyArray<string>, key: StoreKey =
     if (!buckets.includes(bucket)) return refuse(response, 404, "NoSuchBucket")
     const at = `${bucket}/${name}`
     if (request.method === "PUT") {
+      const refusal = hooks.refusal(body)
+      if (refusal !== null) return refuse(response, 400, refusal)
       objects.set(at, { body, headers: request.headers })
+      await hooks.stored()
       response.writeHead(200, { etag: `"${createHash("md5").update(body).digest("hex")}"` }).end()
     } else {
       const found = objects.get(at)
@@ -96,6 +108,7 @@ export const startStore = async (buckets: ReadonlyArray<string>, key: StoreKey =
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const { port } = server.address() as AddressInfo
   return {
+    hooks,
     objects,
     port,
     origin: `http://127.0.0.1:${port}`,

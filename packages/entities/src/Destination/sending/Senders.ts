@@ -119,10 +119,15 @@ export const makeSenders = Effect.fnUntraced(function* (
         ? outcome
         : { ...outcome, body: outcome.body.subarray(0, longest), bodyTruncated: true }
     const exchanged = async (): Promise<Outcome> => {
-      const request = sender.batch.call(members.map(({ part }) => part))
+      const request = sender.batch.call(
+        members.map(({ part }) => part),
+        members.map((member) => member.facts)
+      )
+      for (const one of members) one.attempt.url = request.shownUrl
+      const completing = sender.batch.complete ?? sender.complete
       const mark = loops.nextOfAll(members.map((member) => member.attempt.item.payload))
       const marked = { ...request, headers: [...request.headers, loopHeader, mark] }
-      const { secret, ...complete } = sender.complete === undefined ? marked : await sender.complete(marked, facts)
+      const { secret, ...complete } = completing === undefined ? marked : await completing(marked, facts)
       if (secret !== undefined) for (const one of members) one.attempt.echoes = Echoes.with(one.attempt.echoes, secret)
       return egress.deliver({
         ...complete,

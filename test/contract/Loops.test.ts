@@ -110,6 +110,42 @@ it("A workflow step that replays its own request continues the request's chain",
   expect((await gateway.requests(source.id)).length).toBe(11)
 })
 
+it("A workflow step that sends test requests to its own source continues the request's chain", async ({ gateway }) => {
+  const saved = await gateway.call("POST", "/actions", {
+    name: gateway.name("tests"),
+    provider_key: "http",
+    action_key: "request",
+    auth_mode: "bearer",
+    credentials: { token: gateway.key },
+    inputs: { method: "POST", url: `${gateway.origin}/v1/sources` }
+  })
+  const { post, source, workflow } = await begin(
+    gateway,
+    [
+      {
+        id: "again",
+        kind: "action",
+        resource_id: saved.body.id,
+        invocation_inputs: {
+          method: "POST",
+          url: `${gateway.origin}/v1/sources/{{trigger.source.id}}/test-request`,
+          body: {}
+        }
+      }
+    ],
+    [edge(null, "again")]
+  )
+  await post()
+  const last = await gateway.eventually("a step is refused", async () => {
+    const [row] = await gateway.sql("select * from workflow_runs where workflow_id = $1 and status = 'failed'", [
+      workflow.id
+    ])
+    return row
+  })
+  expect(last.error_message).toContain("508")
+  expect((await gateway.requests(source.id)).length).toBe(11)
+})
+
 it("Workflow steps that publish to their own source for each item are limited in number", async ({ gateway }) => {
   const { post, source, workflow } = await begin(
     gateway,

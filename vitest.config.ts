@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 // Only a test that hangs takes so long: what a test says of time must hold on a machine that is busy with other work.
-const shared = { testTimeout: 300_000, hookTimeout: 300_000 }
+const shared = { testTimeout: 600_000, hookTimeout: 600_000 }
 
 /**
  * On CI, a test of processes that fails is run once more: the machine may have been suspended, or another program may have had it for seconds.

@@ -39,17 +39,19 @@ const deadOrigins = [
   "https://api.twitch.tv"
 ]
 
-const it = gatewayIt.extend("settings", { scope: "file" }, ({ collector }) => ({
-  OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
-  OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
-  OTEL_EXPORTER_OTLP_HEADERS: `x-collector-key=${collectorKey}`,
-  TIDEGATE_METRICS_KEY: metricsKey,
-  TIDEGATE_API_ORIGINS: deadOrigins.map((api) => `${api}=http://127.0.0.1:9`).join(", "),
-  TIDEGATE_SECRET_KEYS: `one:${ring.toString("base64")}`,
-  TIDEGATE_LOG_SAMPLE: "1000",
-  TIDEGATE_OIDC_ISSUER: "http://127.0.0.1:9",
-  TIDEGATE_OIDC_AUDIENCE: "tidegate"
-}))
+const it = gatewayIt
+  .extend("isLinked", { scope: "file" }, true)
+  .extend("settings", { scope: "file" }, ({ collector }) => ({
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
+    OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+    OTEL_EXPORTER_OTLP_HEADERS: `x-collector-key=${collectorKey}`,
+    TIDEGATE_METRICS_KEY: metricsKey,
+    TIDEGATE_API_ORIGINS: deadOrigins.map((api) => `${api}=http://127.0.0.1:9`).join(", "),
+    TIDEGATE_SECRET_KEYS: `one:${ring.toString("base64")}`,
+    TIDEGATE_LOG_SAMPLE: "1000",
+    TIDEGATE_OIDC_ISSUER: "http://127.0.0.1:9",
+    TIDEGATE_OIDC_AUDIENCE: "tidegate"
+  }))
 
 interface Auth {
   readonly header_key?: string

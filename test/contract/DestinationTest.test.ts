@@ -171,7 +171,10 @@ it("Wrong settings are reported at their members, and types whose clients fetch 
   }
   const reader = { name: gateway.name("reader"), scopes: ["control:read"] }
   const made = await gateway.call("POST", "/project-api-keys", reader, await gateway.session("owner"))
-  const read = await test({ destination: { name: "new", config: { url: "https://example.com" } } }, made.body.api_key)
+  const read = await test(
+    { destination: { name: "new", config: { url: "https://example.com" } } },
+    made.body.data.api_key
+  )
   expect([read.status, read.answer.code]).toEqual([403, "INSUFFICIENT_SCOPE"])
 })
 

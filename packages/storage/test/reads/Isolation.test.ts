@@ -133,6 +133,7 @@ const cases: Readonly<Record<string, Case>> = {
   "RoutedRequestReads.routedContent": (ids) => RoutedRequestReads.routedContent(mine, req(ids, 6)),
   "RequestReads.requestBody": (ids) => RequestReads.requestBody(mine, req(ids, 6)),
   "RequestReads.requestBodySize": (ids) => RequestReads.requestBodySize(mine, req(ids, 6)),
+  "RequestReads.verdict": (ids) => RequestReads.verdict(mine, req(ids, 6)),
   "AttemptReads.list": (ids) =>
     AttemptReads.list(mine, { ...anyAttempt, destinations: some(ids?.destination) }, "desc", page),
   "AttemptReads.list by event": (ids) =>

@@ -1,5 +1,5 @@
 import { Clock, Effect } from "effect"
-import { Migrator, SqlClient, type SqlError } from "effect/sql"
+import { Migrator, SqlClient, SqlError } from "effect/sql"
 import initial from "./migrations/0001_initial.ts"
 import frontDoors from "./migrations/0002_front_doors.ts"
 import presented from "./migrations/0003_presented.ts"
@@ -175,12 +175,21 @@ export const schemaVersion: Effect.Effect<SchemaVersion, SqlError.SqlError, SqlC
 )
 
 /**
+ * How often the wait for a lock is repeated, which ends after `lockTimeout` each time: ten minutes in all. Another process may be migrating a
+ * large database, and a process that ended for that would have to be started again by its operator.
+ */
+const maxLockWaits = 60
+
+/**
  * Migrates the database to this version's schema, and creates the partitions of today. Processes that start together take turns.
  * Each migration is safe while processes of the previous version still run.
  */
 export const migrate: Effect.Effect<void, Migrator.MigrationError | SqlError.SqlError, SqlClient.SqlClient> =
   Effect.gen(function* () {
-    const done = yield* Migrator.make({})({ loader: migrations, table: "migrations" })
+    const done = yield* Effect.retry(Migrator.make({})({ loader: migrations, table: "migrations" }), {
+      times: maxLockWaits,
+      while: (error) => SqlError.isSqlError(error) && error.reason._tag === "LockTimeoutError"
+    })
     const [first, last] = [done.at(0), done.at(-1)]
     if (first !== undefined && last !== undefined) {
       const which = done.length === 1 ? `${first[0]} ${first[1]}` : `${first[0]} ${first[1]} to ${last[0]} ${last[1]}`

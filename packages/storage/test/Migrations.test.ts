@@ -1,11 +1,13 @@
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { Effect, Fiber } from "effect"
+import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { globSync } from "node:fs"
 import { basename, join } from "node:path"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
-import { emptyDatabase } from "../../../test/postgres.ts"
+import { emptyDatabase, freshDatabase } from "../../../test/postgres.ts"
 
 /** The files of the migrations, in order. */
 const written = globSync("*.ts", { cwd: join(import.meta.dirname, "../src/migrations") })
@@ -26,4 +28,23 @@ it.live("Concurrent processes migrate an empty database exactly once", () =>
       expect(yield* sql`select to_regclass(${today}) is not null as there`).toStrictEqual([{ there: true }])
     }).pipe(Effect.provide(database))
   })
+)
+
+it.live("A process that finds the migrations locked for longer than its lock timeout waits for them", () =>
+  Effect.gen(function* () {
+    const url = yield* freshDatabase
+    const client = (lock_timeout: string) =>
+      PgClient.make({ url, maxConnections: 1, startupParameters: { lock_timeout } })
+    const [holder, waiting] = [yield* client("0"), yield* client("50ms")]
+    const lock = yield* holder.reserve
+    yield* lock.executeRaw("begin", [])
+    yield* lock.executeRaw("lock table migrations", [])
+    const refused = yield* Effect.flip(waiting.withTransaction(waiting`lock table migrations`))
+    expect(refused.reason._tag).toBe("LockTimeoutError")
+    const migrating = yield* Effect.forkChild(Effect.provideService(migrate, SqlClient.SqlClient, waiting))
+    // Its wait ends several times meanwhile.
+    yield* Effect.sleep("300 millis")
+    yield* lock.executeRaw("commit", [])
+    yield* Fiber.join(migrating)
+  }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
 )

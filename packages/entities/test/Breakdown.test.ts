@@ -201,10 +201,10 @@ layer(worldWith(connectorOf))("Journal with a callback that throws", (it) => {
           sourceId: connection.source_id,
           destinationId: connection.destination_id
         })
-      journal.record(record(event()), () => {
+      journal.record(record(event()), true, () => {
         throw new Error("not my attempt")
       })
-      journal.record(record(event()), (outcome) => void told.push(outcome))
+      journal.record(record(event()), true, (outcome) => void told.push(outcome))
       while (told.length < 2) yield* turn
       expect(told.toSorted()).toStrictEqual(["marked true", "superseded"])
       const causes = logged.filter(({ message }) => message.includes("broke down over its answer"))

@@ -21,9 +21,11 @@ export type {
 export type { Recorded } from "./journal/Recording.ts"
 export type { RoutingCommit, RoutingOutcome } from "./journal/RoutingCommits.ts"
 
-/** Above this the journal is full: ingress sheds requests (fails closed, because memory is bounded). */
-const fullAtBytes = 96 * 1024 * 1024
-const fullAtItems = 20_000
+/**
+ * What may wait for its commit. More is shed by ingress (fails closed, because memory is bounded). A source may have as much as it leaves
+ * free: alone it gets half, so that a flood at one leaves room for the others.
+ */
+const capacity = { items: 20_000, bytes: 128 * 1024 * 1024 }
 
 /** Concurrent commits of requests, and the same number of attempts. */
 const commitsEach = 2
@@ -32,9 +34,20 @@ const commitsEach = 2
  * megabytes takes a tenth of a second, and a sender of one kilobyte must not wait for that.
  */
 const largeFromBytes = 512 * 1024
+/** The rows of a commit of requests: a commit that takes long would keep others waiting. */
+const maxAcceptRows = 1_000
+/**
+ * An attempt that nothing waits for gathers others for so long (ms) before it is recorded: its target has the event already, and a
+ * commit for each of them would cost more than the delivery itself. Attempts that are not recorded when the process dies are repeated.
+ */
+const attemptPatienceMs = 20
 
 const bytesOf = (record: RequestRecord): number =>
   record.bodySize + record.headers.length + (record.presented?.length ?? 0) + 512
+
+/** The rows that storing a request writes, about. */
+const rowsOf = ({ events, ignored, pending, runs }: RequestRecord): number =>
+  1 + events.length + ignored.length + pending.length + runs.length
 
 /**
  * The only writer of the event path, one per process: callers pass records and are called back when they are committed. It
@@ -43,13 +56,16 @@ const bytesOf = (record: RequestRecord): number =>
 export class Journal extends Context.Service<
   Journal,
   {
-    /** Whether the journal holds as much as it may, so that the next request would have to wait. */
-    readonly isFull: () => boolean
+    /** Whether a source has as much in the journal as it may: its next request is not accepted. */
+    readonly isFull: (sourceId: string) => boolean
     /** Whether requests are stored several times more slowly than they could be: work that can wait should wait. */
     readonly isSlow: () => boolean
     readonly accept: (record: RequestRecord, done: (outcome: Accepted) => void) => void
-    /** Never gives up: an attempt is recorded once the database answers again. Callers limit how much they pass at once. */
-    readonly record: (record: AttemptRecord, done: (outcome: Recorded) => void) => void
+    /**
+     * Never gives up: an attempt is recorded once the database answers again. Callers limit how much they pass at once. `isAwaited`:
+     * somebody waits for it, so it is recorded without delay.
+     */
+    readonly record: (record: AttemptRecord, isAwaited: boolean, done: (outcome: Recorded) => void) => void
     /** Stores the start of a rate-limited delivery before it starts. */
     readonly mark: (eventId: string, startedAt: number, done: (marked: boolean) => void) => void
     /** Replaces routing jobs by their results. Callers limit how much they pass at once. */
@@ -96,29 +112,35 @@ const make = Effect.gen(function* () {
     committed: counting("accept"),
     commit: commitRequests,
     concurrency: commitsEach,
-    maxItems: 400,
+    maxRows: maxAcceptRows,
     maxBytes: 8 * 1024 * 1024,
     parallelFrom: 24,
-    sizeOf: (item) => bytesOf(item.record),
+    keyOf: ({ record }) => record.sourceId,
+    rowsOf: ({ record }) => rowsOf(record),
+    sizeOf: ({ record }) => bytesOf(record),
     run
   })
   const largeAcceptances = new GroupCommit<Acceptance>({
     committed: counting("accept"),
     commit: commitRequests,
     concurrency: 1,
-    maxItems: 400,
+    maxRows: maxAcceptRows,
     maxBytes: 8 * 1024 * 1024,
     parallelFrom: 1,
-    sizeOf: (item) => bytesOf(item.record),
+    keyOf: ({ record }) => record.sourceId,
+    rowsOf: ({ record }) => rowsOf(record),
+    sizeOf: ({ record }) => bytesOf(record),
     run
   })
   const attempts = new GroupCommit<Attempt>({
     committed: counting("attempt"),
     commit: recording(sql, answer, recorded),
     concurrency: commitsEach,
-    maxItems: 400,
+    maxRows: 400,
     maxBytes: 8 * 1024 * 1024,
     parallelFrom: 24,
+    keyOf: ({ record }) => record.destinationId,
+    patienceMs: attemptPatienceMs,
     sizeOf: (item) => 512 + (item.record.body?.length ?? 0),
     run
   })
@@ -126,7 +148,7 @@ const make = Effect.gen(function* () {
     committed: committed("mark"),
     commit: marking(sql, answer),
     concurrency: 1,
-    maxItems: 500,
+    maxRows: 500,
     maxBytes: Number.POSITIVE_INFINITY,
     parallelFrom: 1,
     sizeOf: () => 1,
@@ -137,9 +159,10 @@ const make = Effect.gen(function* () {
     committed: counting("settle"),
     commit: committingRouting(sql, answer),
     concurrency: commitsEach,
-    maxItems: 400,
+    maxRows: 400,
     maxBytes: 4 * 1024 * 1024,
     parallelFrom: 64,
+    keyOf: ({ connectionId }) => connectionId,
     sizeOf: ({ bytes }) => bytes,
     run
   })
@@ -155,12 +178,16 @@ const make = Effect.gen(function* () {
   watchWaiting(stats)
 
   return Journal.of({
-    isFull: () =>
-      acceptances.pendingBytes + largeAcceptances.pendingBytes > fullAtBytes || acceptances.pendingItems > fullAtItems,
+    isFull: (sourceId) => {
+      const [some, large] = [acceptances.loadOf(sourceId), largeAcceptances.loadOf(sourceId)]
+      const leftItems = capacity.items - acceptances.pendingItems - largeAcceptances.pendingItems
+      const leftBytes = capacity.bytes - acceptances.pendingBytes - largeAcceptances.pendingBytes
+      return leftItems <= some.items + large.items || leftBytes <= some.bytes + large.bytes
+    },
     isSlow: () => acceptances.isSlow,
     accept: (record, done) =>
       (record.bodySize < largeFromBytes ? acceptances : largeAcceptances).add({ record, since: now(), done }),
-    record: (record, done) => attempts.add({ record, done }),
+    record: (record, isAwaited, done) => attempts.add({ record, done }, isAwaited),
     mark: (eventId, startedAt, done) => marks.add({ eventId, startedAt, done }),
     commitRouting: (commit) => routings.add(commit),
     stats

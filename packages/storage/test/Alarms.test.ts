@@ -96,7 +96,7 @@ const attempt = Effect.fnUntraced(function* (
     finishedAt: at,
     ...given
   })
-  yield* Effect.callback<Recorded>((resume) => journal.record(record, (done) => resume(Effect.succeed(done))))
+  yield* Effect.callback<Recorded>((resume) => journal.record(record, true, (done) => resume(Effect.succeed(done))))
   return eventId
 })
 

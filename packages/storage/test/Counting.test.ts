@@ -68,7 +68,7 @@ const one = Effect.fnUntraced(function* (ends: Effect.Success<ReturnType<typeof 
     destinationId: ends.destination,
     successful
   })
-  yield* Effect.callback<void>((resume) => journal.record(attempt, () => resume(Effect.void)))
+  yield* Effect.callback<void>((resume) => journal.record(attempt, true, () => resume(Effect.void)))
 })
 
 layer(world, { excludeTestServices: true })("Counts of requests and events", (it) => {

@@ -1,6 +1,6 @@
 import { Effect, Latch } from "effect"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
-import { GroupCommit } from "../src/journal/GroupCommit.ts"
+import { GroupCommit, type GroupCommitOptions } from "../src/journal/GroupCommit.ts"
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] }))
 afterEach(() => void vi.useRealTimers())
@@ -12,7 +12,7 @@ const pass = async (ms: number): Promise<void> => {
 }
 
 /** Commits that end when the test ends them. */
-const held = () => {
+const held = (options: Partial<GroupCommitOptions<string>> = {}) => {
   const batches: Array<ReadonlyArray<string>> = []
   const ends: Array<Latch.Latch> = []
   const group = new GroupCommit<string>({
@@ -23,12 +23,13 @@ const held = () => {
       return end.await
     },
     concurrency: 2,
-    maxItems: 100,
+    maxRows: 100,
     maxBytes: 100,
     sizeOf: () => 1,
     committed: () => {},
     run: (commit) => void Effect.runFork(commit),
-    parallelFrom: 6
+    parallelFrom: 6,
+    ...options
   })
   /** The one that began last ends, so long (ms) after it began. */
   const end = async (after: number): Promise<void> => {
@@ -119,5 +120,57 @@ describe("Group commit", () => {
     expect(batches).toEqual([["a", "b", "c", "d"], ["e"]])
     await end(1)
     expect([group.pendingItems, group.pendingBytes, group.commits, group.items]).toEqual([0, 0, 7, 25])
+  })
+
+  it("Items that nobody waits for gather for a fixed time, and an awaited one ends it at once", async () => {
+    const { batches, end, group } = held({ patienceMs: 20 })
+    const add = async (item: string, isAwaited: boolean) => {
+      group.add(item, isAwaited)
+      await pass(0)
+    }
+    await add("a", false)
+    await pass(15)
+    await add("b", false)
+    expect(batches).toEqual([])
+    await pass(6)
+    expect(batches).toEqual([["a", "b"]])
+    await end(1)
+    await add("c", false)
+    await add("d", true)
+    expect(batches[1]).toEqual(["c", "d"])
+    await add("e", false)
+    await end(1)
+    expect(batches.length).toBe(2)
+    await pass(21)
+    expect(batches[2]).toEqual(["e"])
+  })
+
+  it("Items that nobody waits for do not gather longer once enough of them wait", async () => {
+    const { add, batches, group } = held({ patienceMs: 20 })
+    for (const item of ["a", "b", "c", "d", "e"]) group.add(item, false)
+    await pass(0)
+    expect(batches).toEqual([])
+    group.add("f", false)
+    await pass(0)
+    expect(batches).toEqual([["a", "b", "c", "d", "e", "f"]])
+    await add("awaited")
+    expect(batches[1]).toEqual(["awaited"])
+  })
+
+  it("Items of a quiet key are in the next commit, however many of another key wait", async () => {
+    const { add, batches, end, group } = held({ keyOf: (item) => item.slice(0, 1), maxRows: 3, concurrency: 1 })
+    await add("a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7")
+    await add("b0")
+    expect(group.loadOf("a")).toEqual({ items: 8, bytes: 8 })
+    expect(group.loadOf("b")).toEqual({ items: 1, bytes: 1 })
+    await end(1)
+    expect(batches).toEqual([
+      ["a0", "a1", "a2"],
+      ["a3", "b0", "a4"]
+    ])
+    await end(1)
+    expect(group.loadOf("b")).toEqual({ items: 0, bytes: 0 })
+    await end(1)
+    expect(group.pendingItems).toBe(0)
   })
 })

@@ -1,5 +1,5 @@
 import { expect, layer } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
+import { Deferred, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
 import { next } from "@tidegate/runtime/TestSignal"
@@ -66,7 +66,7 @@ const attempt = (of: RequestRecord, attemptNumber: number, change: Partial<Attem
 
 const record = (of: AttemptRecord) =>
   Effect.flatMap(Journal, (journal) =>
-    Effect.callback<Recorded>((resume) => journal.record(of, (outcome) => resume(Effect.succeed(outcome))))
+    Effect.callback<Recorded>((resume) => journal.record(of, true, (outcome) => resume(Effect.succeed(outcome))))
   )
 
 const failing = {
@@ -95,6 +95,29 @@ const eventOf = Effect.fnUntraced(function* (of: RequestRecord) {
 })
 
 layer(journal, { excludeTestServices: true })("Journal in SQL", (it) => {
+  it.effect("A source that floods the journal fills half of it, and another source finds room", () =>
+    Effect.gen(function* () {
+      const [loud, quiet] = [yield* makeSource, yield* makeSource]
+      const { accept, isFull } = yield* Journal
+      const outcomes: Array<Accepted> = []
+      let sent = 0
+      const done = yield* Deferred.make<void>()
+      while (!isFull(loud)) {
+        sent++
+        accept(request(loud, 1, { body: null, bodySize: 500_000 }), (outcome) => {
+          if (outcomes.push(outcome) === sent) Deferred.doneUnsafe(done, Effect.void)
+        })
+      }
+      // Half of 128 MiB.
+      expect(sent).toBeGreaterThan(100)
+      expect(sent).toBeLessThan(150)
+      expect(isFull(quiet)).toBe(false)
+      yield* Deferred.await(done)
+      expect(new Set(outcomes)).toEqual(new Set(["committed"]))
+      expect(isFull(loud)).toBe(false)
+    })
+  )
+
   it.effect("The journal stores a request with its event, queue row and count in one commit", () =>
     Effect.gen(function* () {
       const source = yield* makeSource

@@ -39,15 +39,15 @@ export class Admission {
   }
 
   admit(message: FramedMessage, response: ServerResponse): void {
-    const { bodies, journal, refusals, snapshots } = this.#needs
+    const { bodies, refusals, snapshots } = this.#needs
     const target = readTarget(message.url ?? "")
     if (target === null) {
       message.discard(response)
       return refusals.unknownSource(response)
     }
-    if (journal.isFull() || bodies.isFull) {
+    if (bodies.isFull) {
       message.discard(response)
-      return refusals.shed(response, bodies.isFull ? "bodies_full" : "journal_full")
+      return refusals.shed(response, "bodies_full")
     }
     const snapshot = snapshots.get(target.name)
     if (snapshot !== undefined) return this.#admit(snapshot, target, message, response)
@@ -71,12 +71,16 @@ export class Admission {
 
   /** By the source's own limits, before the body is read, so that a flood uses no memory. */
   #admit(snapshot: SourceSnapshot | null, target: Target, message: FramedMessage, response: ServerResponse): void {
-    const { clock, refusals } = this.#needs
+    const { clock, journal, refusals } = this.#needs
     if (snapshot === null) {
       message.discard(response)
       return refusals.unknownSource(response)
     }
     const { bin } = snapshot
+    if (bin === null && journal.isFull(snapshot.id)) {
+      message.discard(response)
+      return refusals.shed(response, "journal_full")
+    }
     if (bin !== null) {
       const now = clock.currentTimeMillisUnsafe()
       const refused = binRefusal(bin, now)

@@ -98,7 +98,7 @@ export const makeChannelJournal = Effect.fnUntraced(function* (
     committed: committed("channel"),
     commit: storeOnce,
     concurrency: 2,
-    maxItems: 100,
+    maxRows: 100,
     maxBytes: 4 * 1024 * 1024,
     parallelFrom: 24,
     sizeOf: ({ commit }) => bytesOf(commit),

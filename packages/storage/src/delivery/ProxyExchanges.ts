@@ -47,7 +47,7 @@ export interface ProxyExchangeStats {
 
 /** Limits of what waits for the database. */
 const maxBytes = 32 * 1024 * 1024
-const maxItems = 10_000
+const maxRows = 10_000
 
 const retryMs = 200
 /** How long closing waits for unwritten exchanges. */
@@ -178,7 +178,7 @@ const make = Effect.gen(function* () {
         )
       ),
     concurrency: 1,
-    maxItems: 200,
+    maxRows: 200,
     maxBytes: 4 * 1024 * 1024,
     parallelFrom: 1,
     sizeOf: bytesOf,
@@ -198,7 +198,7 @@ const make = Effect.gen(function* () {
 
   return ProxyExchanges.of({
     write: (exchange) => {
-      if (commits.pendingBytes < maxBytes && commits.pendingItems < maxItems) {
+      if (commits.pendingBytes < maxBytes && commits.pendingItems < maxRows) {
         waiting++
         return commits.add(exchange)
       }

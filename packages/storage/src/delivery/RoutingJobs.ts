@@ -201,7 +201,7 @@ export const makeWindowReader: Effect.Effect<
       ),
     committed: () => {},
     concurrency: 2,
-    maxItems: 400,
+    maxRows: 400,
     maxBytes: 1024 * 1024,
     parallelFrom: 24,
     sizeOf: ({ keys }) => keys.reduce((sum, { length }) => sum + length, 0),

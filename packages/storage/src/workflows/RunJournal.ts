@@ -87,9 +87,10 @@ const make = Effect.gen(function* () {
     committed: committed("run"),
     commit,
     concurrency: 2,
-    maxItems: 400,
+    maxRows: 400,
     maxBytes: 8 * 1024 * 1024,
     parallelFrom: 24,
+    keyOf: ({ transition }) => transition.teamId,
     sizeOf: ({ bytes }) => bytes,
     run
   })

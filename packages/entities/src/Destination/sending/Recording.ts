@@ -33,7 +33,9 @@ export const makeRecording = Effect.fnUntraced(function* ({ handedOut, id, noLon
       const made = recordOf(attempt, id, outcome, verdict, finishedAt, Math.random())
       const isSilent = !made.successful && loops.isSystem(item.payload.headers, item.teamId)
       const record = isSilent ? { ...made, silent: true } : made
-      journal.record(record, (recorded) => {
+      // The next event of its key, or the client that has reported the end, waits for the record.
+      const isAwaited = item.orderingKey !== null || attempt.cliId !== null || item.isBodiless === true
+      journal.record(record, isAwaited, (recorded) => {
         noLonger(item, recorded !== "superseded")
         if (recorded === "superseded") queue.recorded(item, { kind: "superseded" })
         else if (recorded === "PENDING" && record.retryAt !== null) {

@@ -142,6 +142,7 @@ export const tables = {
     sealed: { presented: { row: "id", of: ["requests", "original_request_id"] } }
   },
   source_periods: { ...owned, softDeleted: false },
+  connection_links: { ...owned, softDeleted: false },
   destination_tokens: {
     ...owned,
     softDeleted: false,

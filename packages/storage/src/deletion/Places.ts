@@ -92,6 +92,7 @@ export const noPlaces = {
   sources: settings,
   destinations: settings,
   connections: settings,
+  connection_links: identifiers,
   transformations: settings,
   filters: settings,
   actions: settings,

@@ -58,6 +58,41 @@ export const answered = (sql: SqlClient.SqlClient, column: Fragment, answers: Re
       as wanted (least, most) where ${column} between wanted.least and wanted.most)`
 }
 
+/** The connections, sources and destinations that a filter names. */
+type Ends = Pick<EventFilter, "connections" | "destinations" | "sources">
+
+/** Of more connections, the beginnings of their ranges would cost more than reading all events of the team in their order. */
+const maxAlong = 100
+
+/**
+ * The connections along whose index the events of these ends are read, and whether all events of these connections are wanted. Null: no ends
+ * are named, or they have too many connections. Events have an index by connection, and none by source or destination, because each index
+ * costs every event. So the connections are those that lead, or once led, from these sources to these destinations.
+ */
+const along = Effect.fnUntraced(function* (
+  team: string,
+  { connections, destinations, sources }: Ends
+): Effect.fn.Return<
+  { readonly connections: ReadonlyArray<string>; readonly isExact: boolean } | null,
+  SqlError.SqlError,
+  SqlClient.SqlClient
+> {
+  const isFree = destinations.length === 0 && sources.length === 0
+  if (connections.length > 0) return { connections, isExact: isFree }
+  if (isFree) return null
+  const sql = yield* SqlClient.SqlClient
+  const linked = sql.and([
+    ...(sources.length === 0 ? [] : [sql`l.source_id = any(${Columns.text(sources)})`]),
+    ...(destinations.length === 0 ? [] : [sql`l.destination_id = any(${Columns.text(destinations)})`])
+  ])
+  const found = yield* sql<{ id: string; exact: boolean }>`
+    select id, not exists (select from connection_links l where l.connection_id = id and not (${linked})) as exact
+    from (select distinct connection_id as id from connection_links l where ${linked} and l.team_id = ${team}
+      limit ${maxAlong + 1}) one`.unprepared
+  if (found.length > maxAlong) return null
+  return { connections: found.map(({ id }) => id), isExact: found.every(({ exact }) => exact) }
+})
+
 /** The conditions on a row of `events e` that no index covers. */
 const asked = (sql: SqlClient.SqlClient, filter: EventFilter): ReadonlyArray<Fragment> => {
   const { answers = [], errorCodes = [], isRetry, resolved, retryKind } = filter
@@ -167,15 +202,15 @@ export const plan = Effect.fnUntraced(function* (
     drive = { column: "team_id", values: [team], condition: isRetry }
     driven = [isRetry]
   }
-  for (const [column, name] of dimensions) {
-    const values = wanted[name]
-    if (values.length === 0) continue
-    const condition = sql`${sql.literal(`e.${column}`)} = any(${Columns.text(values)})`
-    if (drive === null) {
-      drive = { column, values }
-      driven = [condition]
-    } else residual.push(condition)
+  const ends = dimensions
+    .filter(([, name]) => wanted[name].length > 0)
+    .map(([column, name]) => sql`${sql.literal(`e.${column}`)} = any(${Columns.text(wanted[name])})`)
+  const way = drive === null ? yield* along(team, wanted) : null
+  if (way !== null) {
+    drive = { column: "connection_id", values: way.connections }
+    driven = [sql`e.connection_id = any(${Columns.text(way.connections)})`]
   }
+  if (way?.isExact !== true) residual.push(...ends)
   return {
     drive: drive ?? { column: "team_id", values: [team] },
     ids,

@@ -139,7 +139,7 @@ const cases: ReadonlyArray<readonly [name: string, read: (history: History) => R
     "events of a source",
     ({ sources }) => EventReads.list(team, { ...anyEvent, sources: [sources[0]!] }, page, plain),
     100,
-    500
+    700
   ],
   [
     "events of a connection",

@@ -173,6 +173,9 @@ layer(filled, { excludeTestServices: true })("Rare match among many rows", (test
           ({ id }) => id
         ) as [string, string]
         yield* sql`update events set destination_id = ${busy}, error_code = null where destination_id <> ${quiet}`
+        // As if their connections had led to it before.
+        yield* sql`insert into connection_links (connection_id, source_id, destination_id, team_id)
+          select distinct connection_id, source_id, destination_id, team_id from events on conflict do nothing`
         // Those of the busy one are behind more of its events than are looked at together, and newer than those of the quiet one.
         yield* sql`update events set error_code = 'RARE' where id in (
         select id from events where destination_id = ${busy} order by id desc offset 11000 limit 5)`

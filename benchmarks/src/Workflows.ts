@@ -54,11 +54,15 @@ export const begin = Effect.fnUntraced(function* (plan: Plan, database: string, 
 type Subject = Effect.Success<ReturnType<typeof begin>>
 
 /** Waits until no run is queued, or until no run has ended for a long time. */
-export const drained = Effect.fnUntraced(function* (sql: PgConnection) {
+export const drained = Effect.fnUntraced(function* (
+  sql: PgConnection,
+  tables: ReadonlyArray<string> = ["workflow_queue"]
+) {
+  const query = `select ${tables.map((of) => `(select count(*)::int from ${of})`).join(" + ")}`
   let left = Number.MAX_SAFE_INTEGER
   let movedAt = performance.now()
   while (left > 0 && performance.now() - movedAt < stallMillis) {
-    const [row] = yield* sql.queryValues("select count(*)::int from workflow_queue")
+    const [row] = yield* sql.queryValues(query)
     const now = Number(row?.[0])
     if (now !== left) movedAt = performance.now()
     left = now

@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: compares the gateway with the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, workflows, answers, waiting-runs, flooded-source, flooded-callbacks, channels, formatter, memory, dashboard-load, dashboard-list, dashboard-live, dashboard-hour, dashboard-cost, or pipeline (the bare pipeline compared with itself)
+ *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, workflows, answers, waiting-runs, flooded-source, flooded-callbacks, neighbours, channels, formatter, memory, dashboard-load, dashboard-list, dashboard-live, dashboard-hour, dashboard-cost, or pipeline (the bare pipeline compared with itself)
  *   --only queries      the time of counts, series and lists over more and more records; --records <n,…>: the numbers of records
  *   --only rows         one row for each kind of work that events can require: rate, latency, CPU, memory
  *   --row <text>        only rows whose name contains this text
@@ -40,6 +40,7 @@ import { dashboardLoad } from "./dashboard/Load.ts"
 import { dashboardList } from "./dashboard/Scrolled.ts"
 import { floodedCallbacks } from "./FloodedCallbacks.ts"
 import { floodedSource } from "./FloodedSource.ts"
+import { neighbours } from "./Neighbours.ts"
 import { formatter } from "./Formatter.ts"
 import { ingressModes } from "./IngressModes.ts"
 import { memory } from "./Memory.ts"
@@ -75,6 +76,7 @@ const scenarios = {
   "waiting-runs": waitingRuns,
   "flooded-source": floodedSource,
   "flooded-callbacks": floodedCallbacks,
+  neighbours,
   channels,
   formatter,
   queries,

@@ -1,0 +1,220 @@
+/** What senders to one source see while somebody else keeps the gateway busy: a row for each kind of work. */
+import { make } from "@effect/sql-pg/PgConnection"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Redacted from "effect/Redacted"
+import { request } from "undici"
+import { atMost, type Outcome, type Plan, startProcess } from "./Comparison.ts"
+import { type Gateway, GatewayError } from "./Gateway.ts"
+import type { GeneratorCommands, Sent } from "./Generator.ts"
+import { makeRow, type Row } from "./Report.ts"
+import { graphs } from "./WorkflowGraphs.ts"
+import { drained } from "./Workflows.ts"
+import * as Worker from "./Worker.ts"
+
+/** Requests per second to the source that is watched. */
+const quiet = 40
+/** Callers of the API at a time. */
+const callers = 4
+/** The longest that any of the others' requests may take (ms), whatever somebody else does. */
+const longest = 500
+/** The others' p99 beside work of any kind, as a multiple of p99 without it. */
+const p99Bound = 1.25
+/** Requests that the busy sources have before: what is read, replayed and retried. */
+const stored = 5_000
+
+/** Work that goes on until it is interrupted. */
+type Work = Effect.Effect<unknown, GatewayError | { readonly message: string }>
+
+interface Context {
+  readonly plan: Plan
+  readonly gateway: Gateway
+  /** Posts to the URL of a source at a rate, for as long as anything is measured. */
+  readonly post: (url: string, perSecond: number) => Work
+  /** The id of a source with events of which some have failed, and its URL. */
+  readonly busy: { readonly id: string; readonly url: string }
+}
+
+interface Disturber {
+  readonly name: string
+  readonly prepare: (context: Context) => Effect.Effect<Work, GatewayError | { readonly message: string }>
+}
+
+const call = ({ authorization, origin }: Gateway, method: "GET" | "POST", path: string, body?: object) =>
+  Effect.tryPromise({
+    try: async (signal) => {
+      const answer = await request(`${origin}/v1/${path}`, {
+        method,
+        signal,
+        headers: { authorization, "content-type": "application/json" },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) })
+      })
+      const text = await answer.body.text()
+      // A caller with too many calls is told to wait.
+      if (answer.statusCode >= 300 && answer.statusCode !== 429) {
+        throw new Error(`${answer.statusCode} ${text.slice(0, 300)}`)
+      }
+      return JSON.parse(text) as { readonly id: string; readonly status: string; readonly next_cursor: string | null }
+    },
+    catch: (cause) => new GatewayError({ message: `${method} ${path}: ${String(cause)}` })
+  })
+
+/** Calls of the API, one after the other, by each of the callers. */
+const calls =
+  (paths: ReadonlyArray<string>): Disturber["prepare"] =>
+  ({ gateway }) =>
+    Effect.succeed(
+      Effect.forEach(
+        Array.from({ length: callers }, (_, at) => paths[at % paths.length]!),
+        (path) => Effect.forever(call(gateway, "GET", path)),
+        { concurrency: "unbounded" }
+      )
+    )
+
+/** Bulk operations on the busy source, one after the other. */
+const bulk =
+  (of: "requests" | "events", filter: object): Disturber["prepare"] =>
+  ({ busy, gateway }) =>
+    Effect.succeed(
+      Effect.forever(
+        Effect.gen(function* () {
+          const { id } = yield* call(gateway, "POST", `${of}/bulk_operations`, {
+            source_id: busy.id,
+            from: "now-1h",
+            ...filter
+          })
+          let status = "PLANNED"
+          while (status === "PLANNED" || status === "RUNNING") {
+            yield* Effect.sleep(200)
+            ;({ status } = yield* call(gateway, "GET", `${of}/bulk_operations/${id}`))
+          }
+        })
+      )
+    )
+
+/** Posts to a source of its own. */
+const posts = (
+  name: string,
+  perSecond: number,
+  route: { readonly rules: ReadonlyArray<object>; readonly connection?: object }
+): Disturber["prepare"] =>
+  Effect.fnUntraced(function* ({ gateway, plan, post }) {
+    const destinations = [{ url: `${plan.bench.targetOrigin}/${name}` }]
+    return post(yield* gateway.route({ name, destinations, ...route }), perSecond)
+  })
+
+const code = "module.exports = (request) => ({ ...request, body: { ...request.body, seen: true } })"
+
+const disturbers: ReadonlyArray<Disturber> = [
+  { name: "1,000 plain events/s", prepare: posts("plain", 1_000, { rules: [] }) },
+  {
+    name: "300 transformed events/s",
+    prepare: posts("transformed", 300, { rules: [{ type: "transform", code }] })
+  },
+  {
+    name: "150 requests/s that begin six runs each",
+    prepare: Effect.fnUntraced(function* ({ gateway, plan, post }) {
+      const graph = graphs[1]!
+      const url = `${plan.bench.targetOrigin}/runs`
+      const destination = yield* gateway.create("destinations", { name: "runs", type: "HTTP", config: { url } })
+      const source = yield* gateway.create("sources", { name: "runs", type: "WEBHOOK" })
+      const steps = graph.steps(destination)
+      for (let n = 0; n < 6; n++) {
+        yield* gateway.create("workflows", { name: `runs-${n}`, source_id: source, steps, edges: graph.edges })
+      }
+      return post(`${gateway.origin}/e/${source}`, 150)
+    })
+  },
+  { name: `replays of ${stored} requests, again and again`, prepare: bulk("requests", { status: "accepted" }) },
+  { name: "bulk retries of failed events, again and again", prepare: bulk("events", { status: ["FAILED"] }) },
+  {
+    name: "metrics by the second, four callers",
+    prepare: calls([
+      "metrics/events?from=now-10m&to=now&granularity=1s",
+      "metrics/requests?from=now-10m&to=now&granularity=1s"
+    ])
+  },
+  {
+    name: "searches that find nothing, four callers",
+    prepare: calls(["events?q=no-such-id", "requests?q=no-such-id", "events?status=FAILED&response_status=599"])
+  },
+  { name: "exports of events with their data, four callers", prepare: calls(["events?limit=255&include=data"]) }
+]
+
+export const neighbours = Effect.fnUntraced(function* (plan: Plan) {
+  const { bench, progress, settings } = plan
+  const url = yield* bench.postgres.database("neighbours")
+  const gateway = yield* startProcess(plan, "neighbours", url, "neighbours")
+  const sql = yield* make({ url: Redacted.make(url) })
+  const busyGenerator = yield* Worker.start<GeneratorCommands>("./Generator.ts")
+  const offer = (worker: typeof busyGenerator, to: string, perSecond: number, seconds: number) =>
+    worker.call("offer", { urls: [to], run: bench.nextRun(), perSecond, seconds, connections: 100 })
+
+  const target = `${bench.targetOrigin}/others`
+  const others = yield* gateway.route({ name: "others", destinations: [{ url: target }], rules: [] })
+  const busyUrl = yield* gateway.route({
+    name: "busy",
+    // Nobody listens at the second one: its events fail.
+    destinations: [{ url: `${bench.targetOrigin}/busy` }, { url: "http://127.0.0.1:9/" }],
+    rules: []
+  })
+  const busy = { id: busyUrl.slice(busyUrl.lastIndexOf("/") + 1), url: busyUrl }
+  yield* offer(busyGenerator, busy.url, 1_000, stored / 1_000)
+
+  const seconds = settings.leadIn + settings.offered
+  const post: Context["post"] = (to, perSecond) => offer(busyGenerator, to, perSecond, seconds)
+  const context = { plan, gateway, post, busy }
+
+  /** What the others see beside this work. */
+  const beside = Effect.fnUntraced(function* (what: string, work: Work | null) {
+    yield* bench.postgres.checkpoint
+    const under = work === null ? null : yield* Effect.forkChild(work)
+    yield* Effect.sleep(settings.leadIn * 1_000)
+    const sent = yield* offer(bench.generator, others, quiet, settings.offered)
+    const failed = under?.pollUnsafe()
+    if (failed !== undefined && failed._tag === "Failure") return yield* Effect.failCause(failed.cause)
+    if (under !== null) yield* Fiber.interrupt(under)
+    const { max, p50, p99 } = sent.acknowledge
+    yield* progress(`${what}: others p50 ${p50.toFixed(1)} ms p99 ${p99.toFixed(1)} ms, worst ${max.toFixed(0)} ms`)
+    // What was begun is finished, so that the next measurement does not have it beside it.
+    yield* drained(sql, ["workflow_queue", "pending_routes", "deliveries where due_at <= now()"])
+    return sent
+  })
+
+  yield* beside("warm-up", null)
+  const rows: Array<Row> = []
+  for (const { name, prepare } of disturbers) {
+    const work = yield* prepare(context)
+    const found = { reference: [] as Array<Sent>, gateway: [] as Array<Sent> }
+    for (let round = 0; round < settings.rounds; round++) {
+      for (const side of round % 2 === 0 ? (["reference", "gateway"] as const) : (["gateway", "reference"] as const)) {
+        found[side].push(yield* beside(side === "gateway" ? name : "alone", side === "gateway" ? work : null))
+      }
+    }
+    const figure = (measure: string, of: (sent: Sent) => number) => ({
+      scenario: `senders to another source beside ${name}; reference: without it`,
+      measure,
+      unit: "ms",
+      reference: found.reference.map(of),
+      gateway: found.gateway.map(of)
+    })
+    rows.push(
+      makeRow(figure("others' acknowledgement p50", ({ acknowledge }) => acknowledge.p50)),
+      makeRow({
+        ...figure("others' acknowledgement p99", ({ acknowledge }) => acknowledge.p99),
+        required: atMost("ratio", p99Bound)
+      }),
+      makeRow({
+        ...figure("the worst of the others", ({ acknowledge }) => acknowledge.max),
+        required: atMost("value", longest)
+      }),
+      makeRow({
+        ...figure("others' requests refused", ({ refused }) => refused),
+        unit: "",
+        required: atMost("value", 0)
+      })
+    )
+  }
+  const none = { reference: [], gateway: [] }
+  return { rows, measured: { offered: none, saturated: none } } satisfies Outcome
+}, Effect.scoped)

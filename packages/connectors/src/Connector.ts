@@ -256,8 +256,8 @@ export interface SessionSender {
   /** Method and URL for the record of an attempt, without secrets. */
   readonly method: string
   readonly shownUrl: string
-  /** The maximum number of sends at once, whatever the target accepts. */
-  readonly atOnce: number
+  /** The maximum number of sends at once, whatever the target accepts; null: as many as it takes without slowing down. */
+  readonly atOnce: number | null
   readonly connect: Effect.Effect<Session, SessionFailure, Scope.Scope | SessionServices>
 }
 

@@ -137,7 +137,7 @@ export const mysql = connector({
       method: "INSERT",
       shownUrl: `mysql://${inUrl(config)}/${encodeURIComponent(config.database)}`,
       // The protocol has one statement at a time on a connection. While one is under way, the rows of the next gather.
-      atOnce: limits === null ? 1 : 2 * limits.maxCount,
+      atOnce: limits === null ? 1 : null,
       connect: Effect.gen(function* () {
         const publish = yield* (yield* Brokers).open("mysql", {
           ...signedIn,

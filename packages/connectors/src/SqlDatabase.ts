@@ -130,7 +130,7 @@ export const sqlDatabase = connector({
       kind: "session",
       method: "INSERT",
       shownUrl: `postgresql://${inUrl(config)}/${encodeURIComponent(config.database)}`,
-      atOnce: Math.min(config.max_concurrency ?? Number.POSITIVE_INFINITY, connections * rows),
+      atOnce: limits === null ? connections : config.max_concurrency,
       connect: Effect.gen(function* () {
         const insert = yield* (yield* SqlServers).open(table)
         return yield* insertingSession<SqlRefusal | SessionFailure>({

@@ -147,9 +147,13 @@ export const makeSenders = Effect.fnUntraced(function* (
       }
       // Nobody knows which of them the target does not take: the others have to arrive.
       if (results === null) return members.forEach((member) => sendBatch(sender, [member]))
-      for (const [place, { body, verdict }] of results.entries()) {
-        members[place]!.ended(shortened({ ...outcome, body, bodyTruncated: false }), () => verdict)
-      }
+      const judged = results
+      members.forEach(({ attempt, ended }, place) =>
+        guarded(attempt, () => {
+          const { body, verdict } = judged[place]!
+          ended(shortened({ ...outcome, body, bodyTruncated: false }), () => verdict)
+        })
+      )
     }, broke)
   }
   const batching = new Batching(run, sendBatch)

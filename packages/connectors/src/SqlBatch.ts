@@ -12,7 +12,7 @@ import type { Row } from "./SqlRow.ts"
  * What one statement may have: more rows save no more time, and more bytes would hold the event loop. 500 rows of three columns are far fewer
  * parameters than the 65,535 of both protocols.
  */
-export const largestStatement: BatchMost = { maxCount: 500, maxBytes: 2 * 1024 * 1024 }
+export const largestStatement: BatchMost = { maxCount: 500, maxBytes: 1024 * 1024 }
 
 /** Why nothing was inserted. `isOfRow`: the server may take a statement without one of the rows. */
 export interface NotInserted {

@@ -193,10 +193,10 @@ describe("Rows that wait for others", () => {
 describe("Batches of SQL destinations", () => {
   const place: Config = { host: "db.example.com", database: "shop", table: "orders" }
 
-  it.each(["SQL_DATABASE", "MYSQL"])("Batch of %s has at most 500 rows and 2 MiB", (type) => {
+  it.each(["SQL_DATABASE", "MYSQL"])("Batch of %s has at most 500 rows and 1 MiB", (type) => {
     expect(faultsOf(type, { ...place, batch: {} })).toEqual([])
-    expect(faultsOf(type, { ...place, batch: { max_count: 500, max_bytes: 3 * 1024 * 1024 } })).toEqual([
-      "config.batch.max_bytes must be at most 2097152: the service takes no more in one call"
+    expect(faultsOf(type, { ...place, batch: { max_count: 500, max_bytes: 2 * 1024 * 1024 } })).toEqual([
+      "config.batch.max_bytes must be at most 1048576: the service takes no more in one call"
     ])
   })
 

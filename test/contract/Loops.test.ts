@@ -1,4 +1,14 @@
 import { expect } from "vitest"
+import { tcpTarget } from "../../packages/egress/test/targets.ts"
+import {
+  broker,
+  calls,
+  metadataAnswer,
+  producedAnswer,
+  writtenIn
+} from "../../packages/foreign-databases/test/FakeKafka.ts"
+import type { Config } from "@tidegate/connectors/Settings"
+import type { Gateway } from "../support/Gateway.ts"
 import { request } from "../support/RawHttp.ts"
 import { allMethods, it as proxyingIt } from "./proxying.ts"
 import { begin, edge } from "./workflowRuns.ts"
@@ -53,6 +63,63 @@ it("A source that is its own upstream is called up to the maximum chain length",
   expect([answer.status, JSON.parse(answer.body)]).toMatchObject([508, { code: "LOOP_DETECTED" }])
   const rows = await gateway.requests(source.id)
   expect(rows.map((row) => row.rejection_cause)).toEqual([...Array.from({ length: 11 }, () => null), "LOOP_DETECTED"])
+})
+
+/** A source whose requests go to a broker, and the messages of the broker to the source. The mark comes as brokers' subscribers pass it on. */
+const throughBroker = async (gateway: Gateway, type: string, config: Config) => {
+  const source = await gateway.source()
+  await gateway.connection(
+    source,
+    await gateway.api("POST", "/destinations", { name: gateway.name("broker"), type, config })
+  )
+  return source
+}
+
+const comesBack = (port: number, id: string, mark: string | undefined) =>
+  request(port, { path: `/e/${id}`, headers: mark === undefined ? [] : [["gateway-loop", mark]], body: "{}" })
+
+const endsInDepth = async (gateway: Gateway, id: string) => {
+  await send(gateway.port, id)
+  const rows = await gateway.eventually("a request is refused", async () => {
+    const all = await gateway.requests(id)
+    return all.some((row) => row.status === "rejected") ? all : null
+  })
+  expect(rows.map((row) => row.rejection_cause)).toEqual([...Array.from({ length: 11 }, () => null), "LOOP_DETECTED"])
+}
+
+it("A loop through a topic of Pub/Sub ends by the mark in the attributes of its messages", async ({
+  gateway,
+  target
+}) => {
+  let id = ""
+  target.reply = async (response, { body }) => {
+    const { messages } = JSON.parse(body.toString()) as { messages: [{ attributes: Record<string, string> }] }
+    await comesBack(gateway.port, id, messages[0].attributes["gateway-loop"])
+    response.writeHead(200, { "content-type": "application/json" }).end('{"messageIds":["1"]}')
+  }
+  const config = { project_id: "my-shop", topic: "orders", endpoint: target.origin, auth_type: "NO_AUTH" }
+  ;({ id } = await throughBroker(gateway, "GCP_PUBSUB", config))
+  await endsInDepth(gateway, id)
+})
+
+it("A loop through a topic of Kafka ends by the mark in the headers of its records", async ({ gateway }) => {
+  let id = ""
+  await using kafka = await tcpTarget(
+    broker((call, { localPort }) => {
+      if (call.key === calls.metadata) {
+        return metadataAnswer({ brokers: [[1, "127.0.0.1", localPort!]], leaders: [1] })
+      }
+      if (call.key !== calls.produce) return undefined
+      const { batch, partition } = writtenIn(call)
+      // The header's name, the length of its value, and the value.
+      const mark = /gateway-loop[^]{2}(tidegate;r=req_\w{26};n=\d+;s=[\w-]{22})/.exec(batch.toString("latin1"))?.[1]
+      void comesBack(gateway.port, id, mark)
+      return producedAnswer(partition)
+    })
+  )
+  const servers = { bootstrap_servers: `127.0.0.1:${kafka.port}`, topic: "orders", tls_mode: "disable" }
+  ;({ id } = await throughBroker(gateway, "KAFKA", { ...servers, auth_type: "NO_AUTH" }))
+  await endsInDepth(gateway, id)
 })
 
 it("A transformation that removes the loop mark does not restart the chain", async ({ gateway }) => {

@@ -2,6 +2,7 @@ import { expect } from "vitest"
 import { ownIt as base } from "../support/it.ts"
 import type { DestinationConfig } from "../support/Contract.ts"
 import type { Gateway } from "../support/Gateway.ts"
+import { request } from "../support/RawHttp.ts"
 import type { Target } from "../support/Target.ts"
 import { accountFile, clientOf, TokenProvider } from "../support/TokenProvider.ts"
 
@@ -338,6 +339,46 @@ it("A target that refuses every token is called twice, and its answer is recorde
   expect(target.received.length).toBe(2)
   expect(new Set(bearers(target)).size).toBe(2)
   for (let i = 0; i < 5; i++) await ended(await post())
+  expect(provider.calls.length).toBe(2)
+})
+
+it("A call of several events is repeated once with another token when the target refuses its token", async ({
+  gateway,
+  provider,
+  target
+}) => {
+  fresh(provider, target)
+  const known = new Set<string>()
+  target.reply = (response, { headers }) => {
+    const token = String(headers["authorization"])
+    const isKnown = known.size > 0 && !known.has(token)
+    known.add(token)
+    response.writeHead(isKnown ? 201 : 401).end()
+  }
+  const source = await gateway.source()
+  const destination = await gateway.api("POST", "/destinations", {
+    name: gateway.name("queue"),
+    type: "AZURE_SERVICE_BUS",
+    config: {
+      endpoint: target.origin,
+      entity: "orders",
+      batch: { max_count: 2, max_wait_ms: 5_000 },
+      auth_type: "OAUTH2_CLIENT_CREDENTIALS",
+      auth: { token_url: provider.tokenUrl, ...basic, scope: "events:write" }
+    }
+  })
+  await gateway.connection(source, destination, retried)
+  const post = async () => JSON.parse((await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })).body)
+  for (const { request_id } of await Promise.all([post(), post()])) {
+    const attempts = await gateway.eventually("the end of an attempt", async () => {
+      const { attempts } = await gateway.traced(request_id)
+      return attempts.length === 0 ? null : attempts
+    })
+    expect(attempts).toMatchObject([{ response_status: 201, attempt_number: 1 }])
+  }
+  const sent = target.received.map(({ body }) => (JSON.parse(body.toString()) as ReadonlyArray<unknown>).length)
+  expect(sent).toEqual([2, 2])
+  expect(new Set(bearers(target)).size).toBe(2)
   expect(provider.calls.length).toBe(2)
 })
 

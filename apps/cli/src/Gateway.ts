@@ -2,6 +2,7 @@ import { Effect, Option } from "effect"
 import { Flag, GlobalFlag } from "effect/cli"
 import { Client, type components, type Json as JsonOf } from "@tidegate/client/source"
 import { readJson } from "@tidegate/json/JsonText"
+import { isLoopbackHost } from "@tidegate/model/LoopbackHost"
 import { writeJson } from "@tidegate/json/NumberMarks"
 import { readCredentials } from "./Credentials.ts"
 import { CliFailure, failureOf, usage } from "./Failure.ts"
@@ -59,14 +60,12 @@ export const wanted = Effect.gen(function* () {
   }
 })
 
-const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
-
 let hasWarned = false
 
 /** Warns once, because a key that is sent unencrypted can be read on the network. */
 export const warned = Effect.fnUntraced(function* (baseUrl: string) {
   const { hostname, protocol } = new URL(baseUrl)
-  if (hasWarned || protocol === "https:" || loopback.test(hostname) || (yield* Json)) return
+  if (hasWarned || protocol === "https:" || isLoopbackHost(hostname) || (yield* Json)) return
   hasWarned = true
   yield* say(plain(`warning: ${baseUrl} is not encrypted: whoever is on the way can read the API key`))
 })

@@ -3,8 +3,6 @@ import { resolve } from "node:path"
 import type { MailSettings } from "@tidegate/entities/Alerts/MailServer"
 import { type LoopLimits, loopLimits } from "@tidegate/entities/Loops"
 import { CallsAtOnce } from "@tidegate/entities/Workflow/RunRoom"
-import { providerOrigins, sourceProviders } from "@tidegate/channels/SourceProviders"
-import { knownOrigins } from "@tidegate/connectors/Connectors"
 import { type RedisAddress, redisAddress } from "@tidegate/coordination/RedisAddress"
 import { foldAddress } from "@tidegate/model/EmailAddress"
 import type { SignIn } from "@tidegate/api/SignInSettings"
@@ -13,6 +11,9 @@ import { parseTrustedProxies, type TrustedProxies } from "@tidegate/model/Truste
 import { faultOfDatabaseUrl } from "@tidegate/storage/DatabaseUrl"
 import { type RetentionDefaults, retentionDefaults } from "@tidegate/storage/retention/Retention"
 import { homeSetting } from "./Home.ts"
+import { domains, listed, origins, pageOrigins } from "./ListSettings.ts"
+import { mailServer } from "./MailSettings.ts"
+import { loopback, ownNames, publicUrlOf } from "./PublicUrl.ts"
 import { SettingsError } from "./SettingsError.ts"
 import { type TlsFiles, tlsFiles } from "./TlsFiles.ts"
 
@@ -91,133 +92,7 @@ const from1To = (maximum: number, name: string) =>
 
 const days = (name: string) => from1To(3650, name)
 
-/** The parts of a comma-separated list. */
-const listed = (text: string): ReadonlyArray<string> =>
-  text
-    .split(",")
-    .map((part) => part.trim())
-    .filter((part) => part !== "")
-
-/** The origin of a URL that consists of an origin alone; null otherwise. */
-const originOf = (text: string | undefined): string | null => {
-  const url = URL.parse(text ?? "")
-  return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : null
-}
-
-/** The origins of all APIs with a fixed address: those of destinations, and those of the providers of sources. */
-const calledOrigins: ReadonlySet<string> = new Set([...knownOrigins, ...providerOrigins(sourceProviders)])
-
-/** Pairs of origins: `https://api.example.com=http://127.0.0.1:9000`. */
-const origins = Effect.fnUntraced(function* (name: string, text: string) {
-  const pairs = new Map<string, string>()
-  for (const pair of listed(text)) {
-    const [known, found, ...more] = pair.split("=").map(originOf)
-    if (!known || !found || more.length > 0) {
-      return yield* new SettingsError({
-        message: `${name} must be pairs of http or https origins like https://api.example.com=http://127.0.0.1:9000`
-      })
-    }
-    // Refused, because it would have no effect and the calls would go to the API itself.
-    if (!calledOrigins.has(known)) {
-      return yield* new SettingsError({
-        message: `${name} names ${known}, which the gateway does not call; it knows ${[...calledOrigins].join(", ")}`
-      })
-    }
-    pairs.set(known, found)
-  }
-  return pairs
-})
-
-/** Origins in the browsers' form. `*` is refused: what every page may call needs no list, and all other calls require a credential. */
-const pageOrigins = Effect.fnUntraced(function* (name: string, text: string) {
-  const found = new Set<string>()
-  for (const written of listed(text)) {
-    const origin = originOf(written)
-    // Refused, because it would be a host name that matches nothing.
-    if (origin === null || origin.includes("*")) {
-      return yield* new SettingsError({
-        message: `${name} must be http or https origins like https://app.example.com, without a path, with commas between them: "${written}" is none`
-      })
-    }
-    found.add(origin)
-  }
-  return found
-})
-
-const domains = Effect.fnUntraced(function* (name: string, text: string) {
-  const found = new Set<string>()
-  for (const domain of listed(text)) {
-    const host = URL.parse(`http://${domain}`)?.hostname
-    if (host === undefined || !host.includes(".") || host !== domain.toLowerCase()) {
-      return yield* new SettingsError({ message: `${name} must be domains like example.com, with commas between them` })
-    }
-    found.add(host)
-  }
-  return found
-})
-
-/** An address alone, without a name. */
-const mailAddress = /^[\x21-\x3b\x3d\x3f\x41-\x7e]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+$/
-
-/** Whether user name and password are percent-encoded correctly. */
-const isEncoded = ({ password, username }: URL): boolean =>
-  Result.isSuccess(Result.try(() => decodeURIComponent(username + password)))
-
-/** The mail server for alerts. The error contains no part of the URL, which may have a password. */
-const mailServer = Effect.fnUntraced(function* () {
-  const url = Option.getOrNull(yield* optional("SMTP_URL"))
-  const from = Option.getOrNull(yield* Config.option(Config.String("SMTP_FROM")))
-  if (url === null && from === null) return null
-  if (url === null || from === null)
-    return yield* new SettingsError({ message: "SMTP_URL and SMTP_FROM need each other" })
-  const parsed = URL.parse(Redacted.value(url))
-  const isBare = parsed !== null && /^\/?$/.test(parsed.pathname) && parsed.search === "" && parsed.hash === ""
-  if (
-    parsed === null ||
-    !/^smtps?:$/.test(parsed.protocol) ||
-    parsed.hostname === "" ||
-    !isBare ||
-    !isEncoded(parsed)
-  ) {
-    return yield* new SettingsError({
-      message:
-        "SMTP_URL must be a URL like smtp://user:password@mail.example.com:587 or smtps://mail.example.com, without a path"
-    })
-  }
-  if (!mailAddress.test(from)) {
-    return yield* new SettingsError({ message: "SMTP_FROM must be an e-mail address like alerts@example.com" })
-  }
-  return { url, from }
-})
-
 const optional = (name: string) => Config.option(Config.Redacted(name))
-
-export const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"])
-
-/** The same in URLs. */
-const ownNames: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"])
-
-/** A URL to which paths can be appended. */
-const isBase = ({ hash, protocol, search }: URL): boolean => /^https?:$/.test(protocol) && search === "" && hash === ""
-
-/** The URL of a gateway that only this machine reaches. Any other URL cannot be derived: a proxy, a name or a forwarded port may be before it. */
-const publicUrlOf = (
-  given: Option.Option<URL>,
-  { host, port, scheme }: { readonly host: string; readonly port: number; readonly scheme: string }
-): Effect.Effect<string, SettingsError> => {
-  if (Option.isSome(given)) {
-    return isBase(given.value)
-      ? Effect.succeed(given.value.href.replace(/\/+$/, ""))
-      : Effect.fail(new SettingsError({ message: "PUBLIC_URL must be an http or https URL without a query" }))
-  }
-  return loopback.has(host)
-    ? Effect.succeed(`${scheme}://localhost:${port}`)
-    : Effect.fail(
-        new SettingsError({
-          message: `PUBLIC_URL is needed where HOST is not loopback (${host}): set it to the URL by which others reach the gateway, such as https://gateway.example.com`
-        })
-      )
-}
 
 /** All environment variables that the gateway reads; the README's table describes each. */
 export const settings = Effect.gen(function* () {

@@ -2,7 +2,8 @@ import { Config, Effect, Option, Redacted, Schema } from "effect"
 import type { OtlpOptions } from "@tidegate/telemetry/Otlp"
 import { samplers } from "@tidegate/telemetry/Sampler"
 import { logFormat } from "./Log.ts"
-import { loopback, port, SettingsError, wrong } from "./Settings.ts"
+import { loopback } from "./PublicUrl.ts"
+import { port, SettingsError, wrong } from "./Settings.ts"
 
 export interface TelemetrySettings {
   /** Null: `/metrics` is on the public port and requires a key. */

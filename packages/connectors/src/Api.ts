@@ -81,8 +81,8 @@ export const apiBatch = ({
   shownUrl
 }: Pick<BatchCalls, "limits" | "judge"> & {
   readonly shownUrl: string
-  /** Throws `Unrenderable` if no valid part can be made of this event. */
-  readonly part: (fill: Fill, facts: AttemptFacts, message: Message) => BatchPart
+  /** Throws `Unrenderable` if no valid part can be made of this event. Null: it has a call of its own. */
+  readonly part: (fill: Fill, facts: AttemptFacts, message: Message) => BatchPart | null
   readonly call: (parts: ReadonlyArray<BatchPart>) => ApiCall
 }): BatchCalls => ({
   method,

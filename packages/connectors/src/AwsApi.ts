@@ -3,16 +3,8 @@ import { isJsonObject } from "@tidegate/json/ExactNumber"
 import { answered, apiBatch, type ApiCall, apiSender } from "./Api.ts"
 import { judgeAws, judgeRefusedPart } from "./AwsAnswers.ts"
 import { judgeParts } from "./Batches.ts"
-import type {
-  Answer,
-  AttemptFacts,
-  BatchCalls,
-  BatchLimits,
-  BatchPart,
-  HttpSender,
-  OpenAuth,
-  Verdict
-} from "./Connector.ts"
+import type { Answer, AttemptFacts, BatchCalls, BatchPart, HttpSender, OpenAuth, Verdict } from "./Connector.ts"
+import type { BatchLimits } from "@tidegate/runtime/Batcher"
 import type { Fill } from "./Rendering.ts"
 import { signer, signingKeyOf } from "@tidegate/outbound-auth/AwsSignature"
 

@@ -1,9 +1,21 @@
 import { Schema } from "effect"
+import { isUtf8 } from "node:buffer"
 import { createHmac } from "node:crypto"
+import { utf8 } from "@tidegate/json/JsonText"
 import type { Message } from "@tidegate/model/Message"
-import { apiSender, failed, flat, judgeCall, proved, rejected, withinLimit } from "./Api.ts"
+import { apiBatch, apiSender, failed, flat, judgeCall, proved, rejected, withinLimit } from "./Api.ts"
+import { batching, batchLimits, type BatchMost, faultsOfBatches, judgeWhole } from "./Batches.ts"
 import { eventFields } from "./BrokerSession.ts"
-import { type Answer, type AttemptFacts, connector, type OpenAuth, payloadPerStep, type Verdict } from "./Connector.ts"
+import {
+  type Answer,
+  type AttemptFacts,
+  type BatchPart,
+  connector,
+  type HttpSender,
+  type OpenAuth,
+  payloadPerStep,
+  type Verdict
+} from "./Connector.ts"
 import { codingOf } from "./Envelope.ts"
 import { Endpoint } from "./Origin.ts"
 import { type DeliveryTemplate, type Fill, template, TemplateText, Unrenderable } from "./Rendering.ts"
@@ -11,6 +23,8 @@ import { concurrency, needed, pacing, setting, text } from "./Settings.ts"
 
 /** Bytes of a message that namespaces of the premium tier take by HTTP. Others take a quarter. */
 const largest = 1024 * 1024
+/** What one call may have: the service documents no number, and takes as many bytes as of one message. */
+const mostTogether: BatchMost = { maxCount: 100, maxBytes: largest }
 /** Characters of a session's id and of a subject. */
 const longest = { session_id: 128, subject: 1_024 } as const
 
@@ -52,10 +66,10 @@ const textOf = (fill: Fill, name: keyof typeof longest, compiled: DeliveryTempla
   return made === "" ? null : made
 }
 
-/** Headers that become properties of the message, which a receiver reads beside its body. */
-const propertiesOf = (message: Message, facts: AttemptFacts): ReadonlyArray<string> =>
-  Object.entries({ ...eventFields(facts), content_encoding: codingOf(message) ?? "" }).flatMap(([name, value]) =>
-    value === "" ? [] : [name, inHeader(value)]
+/** Properties of the message, which a receiver reads beside its body. */
+const propertiesOf = (message: Message, facts: AttemptFacts): ReadonlyArray<readonly [name: string, value: string]> =>
+  Object.entries({ ...eventFields(facts), content_encoding: codingOf(message) ?? "" }).filter(
+    ([, value]) => value !== ""
   )
 
 const contentTypeOf = ({ headers }: Message): string => {
@@ -120,9 +134,11 @@ export const azureServiceBus = connector({
       }),
       null
     ),
+    ...batching,
     ...pacing,
     ...concurrency
   },
+  check: (settings) => faultsOfBatches(settings, mostTogether),
   auths: ["AZURE_SAS_KEY", "OAUTH2_CLIENT_CREDENTIALS"],
   scope: "https://servicebus.azure.net/.default",
   leadsTo: ({ endpoint }) => new URL(endpoint).origin,
@@ -139,32 +155,71 @@ export const azureServiceBus = connector({
       auth: { key_name: "gateway-send", key: "secret-of-the-policy" }
     }
   },
-  open: ({ endpoint, entity, session_id, subject }, auth) => {
+  open: ({ endpoint, entity, session_id, subject, ...settings }, auth) => {
     const address = `${new URL(endpoint).origin}/${entity}`
     const url = `${address}/messages`
     const session = session_id === null ? null : template(session_id)
     const label = subject === null ? null : template(subject)
     const key = keyOf(auth)
-    const sender = apiSender({
+    const brokerPropertiesOf = (fill: Fill, facts: AttemptFacts) => {
+      const sessionId = textOf(fill, "session_id", session) ?? facts.orderingKey
+      const labelText = textOf(fill, "subject", label)
+      return {
+        MessageId: facts.webhookId,
+        ...(sessionId === null ? {} : { SessionId: sessionId }),
+        ...(labelText === null ? {} : { Label: labelText })
+      }
+    }
+    const single = apiSender({
       shownUrl: url,
       judge,
       call: (fill, facts, message) => {
         withinLimit(message.body.byteLength, largest)
-        const sessionId = textOf(fill, "session_id", session) ?? facts.orderingKey
-        const labelText = textOf(fill, "subject", label)
-        const properties = {
-          MessageId: facts.webhookId,
-          ...(sessionId === null ? {} : { SessionId: sessionId }),
-          ...(labelText === null ? {} : { Label: labelText })
-        }
         return {
           url,
-          headers: ["BrokerProperties", inHeader(properties), ...propertiesOf(message, facts), ...flat(auth.headers)],
+          headers: [
+            "BrokerProperties",
+            inHeader(brokerPropertiesOf(fill, facts)),
+            ...propertiesOf(message, facts).flatMap(([name, value]) => [name, inHeader(value)]),
+            ...flat(auth.headers)
+          ],
           contentType: contentTypeOf(message),
           body: message.body
         }
       }
     })
+    /** Null: a body in a batch is a text, which other bytes are not. That an empty one may be in it is not documented. */
+    const partOf = (fill: Fill, facts: AttemptFacts, message: Message): BatchPart | null => {
+      const { body } = message
+      withinLimit(body.byteLength, largest)
+      if (body.byteLength === 0 || !isUtf8(body)) return null
+      const contentType = contentTypeOf(message)
+      const text = JSON.stringify({
+        Body: utf8(body),
+        BrokerProperties: { ...brokerPropertiesOf(fill, facts), ContentType: contentType },
+        UserProperties: { ...Object.fromEntries(propertiesOf(message, facts)), content_type: contentType }
+      })
+      return { text, bytes: Buffer.byteLength(text) + 1 }
+    }
+    const limits = batchLimits(settings, mostTogether)
+    const sender: HttpSender =
+      limits === null
+        ? single
+        : {
+            ...single,
+            batch: apiBatch({
+              shownUrl: url,
+              limits,
+              judge: judgeWhole(judge, (_, { final }) => final),
+              part: partOf,
+              call: (parts) => ({
+                url,
+                headers: flat(auth.headers),
+                contentType: "application/vnd.microsoft.servicebus.json",
+                body: `[${parts.map(({ text }) => text).join(",")}]`
+              })
+            })
+          }
     return key === null
       ? sender
       : {

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
-import type { Answer, BatchCalls, BatchLimits, PartResult, Verdict } from "./Connector.ts"
+import type { BatchLimits } from "@tidegate/runtime/Batcher"
+import type { Answer, BatchCalls, PartResult, Verdict } from "./Connector.ts"
 import type { Failure } from "./Failure.ts"
 import { type FieldErrors, setting, type SettingsOf } from "./Settings.ts"
 

@@ -51,16 +51,37 @@ export const lasting = (what: string): Meaning => ({ code: "BAD_RESPONSE", final
 
 const unknown = passing("the broker has refused the message")
 
-export interface Publishing<P extends BrokerProtocol> {
-  readonly protocol: P
-  readonly place: BrokerProtocols[P]["place"]
-  /** Throws `Unrenderable` if the event makes no message. */
-  readonly messageOf: (message: Message, facts: AttemptFacts) => BrokerProtocols[P]["message"]
+export interface Refusals {
   /** By the codes of the protocol. */
   readonly meanings: Readonly<Record<string, Meaning>>
   /** The key of a code's meaning, if the code has none of its own. */
   readonly classOf?: (code: string) => string
-  /** What the broker may repeat, and nobody is shown: the password, unless others are named. */
+  /** What the broker may repeat, and nobody is shown. */
+  readonly secrets: ReadonlyArray<string>
+}
+
+/** What a broker's refusal means for an attempt. `isKnown`: whether its code has a meaning. */
+export const refusalsOf =
+  ({ classOf = (code) => code, meanings, secrets }: Refusals) =>
+  ({ code, said, shared }: BrokerRefusal): { readonly failure: SessionFailure; readonly isKnown: boolean } => {
+    const key = [code, classOf(code)].find((one) => Object.hasOwn(meanings, one))
+    const meaning = key === undefined ? unknown : meanings[key]!
+    const failure = new SessionFailure({
+      code: meaning.code,
+      message: refusalText(meaning.what, code, said, secrets),
+      // The broker ends the connection without naming the message: others under way were not refused.
+      final: meaning.final && !shared,
+      broken: meaning.isStale === true
+    })
+    return { failure, isKnown: key !== undefined }
+  }
+
+export interface Publishing<P extends BrokerProtocol> extends Omit<Refusals, "secrets"> {
+  readonly protocol: P
+  readonly place: BrokerProtocols[P]["place"]
+  /** Throws `Unrenderable` if the event makes no message. */
+  readonly messageOf: (message: Message, facts: AttemptFacts) => BrokerProtocols[P]["message"]
+  /** The password, unless others are named. */
   readonly secrets?: ReadonlyArray<string>
   /** The recorded answer, from what the broker calls the message. */
   readonly answer: (said: string) => Schema.JsonObject
@@ -79,24 +100,13 @@ const confirmed = (answer: Schema.JsonObject): Answer => ({
 /** The session of a destination that publishes each message to a broker, and succeeds when the broker has confirmed it. */
 export const publishing = <P extends BrokerProtocol>({
   answer,
-  classOf = (code) => code,
-  meanings,
   messageOf,
   place,
   protocol,
-  secrets = [place.password]
+  secrets = [place.password],
+  ...refusals
 }: Publishing<P>): SessionSender["connect"] => {
-  const failureOf = ({ code, said, shared }: BrokerRefusal): SessionFailure => {
-    const key = [code, classOf(code)].find((one) => Object.hasOwn(meanings, one))
-    const meaning = key === undefined ? unknown : meanings[key]!
-    return new SessionFailure({
-      code: meaning.code,
-      message: refusalText(meaning.what, code, said, secrets),
-      // The broker ends the connection without naming the message: others under way were not refused.
-      final: meaning.final && !shared,
-      broken: meaning.isStale === true
-    })
-  }
+  const refusalOf = refusalsOf({ ...refusals, secrets })
   return Effect.gen(function* () {
     const brokers = yield* Brokers
     const publish = yield* brokers.open(protocol, place)
@@ -110,7 +120,7 @@ export const publishing = <P extends BrokerProtocol>({
       }
       return publish(made, mayStart).pipe(
         Effect.map((said) => confirmed(answer(said))),
-        Effect.mapError((failure) => (failure._tag === "BrokerRefusal" ? failureOf(failure) : failure))
+        Effect.mapError((failure) => (failure._tag === "BrokerRefusal" ? refusalOf(failure).failure : failure))
       )
     }
     return { send }

@@ -99,15 +99,16 @@ export interface MysqlTable extends ServerSignIn {
   readonly ignoresDuplicates: boolean
 }
 
-export interface MysqlRow {
-  readonly values: ReadonlyArray<string>
+/** Rows that are inserted with one statement: all or none, where the table has transactions. */
+export interface MysqlRows {
+  readonly rows: ReadonlyArray<ReadonlyArray<string>>
 }
 
 /** The protocols: what is opened, and what is published over it. A new protocol is a line here. */
 export interface BrokerProtocols {
   readonly amqp: { readonly place: AmqpExchange; readonly message: AmqpMessage }
   readonly redis: { readonly place: RedisDatabase; readonly message: RedisEntry }
-  readonly mysql: { readonly place: MysqlTable; readonly message: MysqlRow }
+  readonly mysql: { readonly place: MysqlTable; readonly message: MysqlRows }
   readonly smtp: { readonly place: SmtpServer; readonly message: SmtpLetter }
   readonly nats: { readonly place: NatsServer; readonly message: NatsMessage }
   readonly kafka: { readonly place: KafkaTopic; readonly message: KafkaRecord }

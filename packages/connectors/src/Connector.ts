@@ -4,6 +4,7 @@ import type { ClientTls } from "@tidegate/model/ClientTls"
 import type { Message, MessageHead, Values } from "@tidegate/model/Message"
 import type { SigningSecret } from "@tidegate/outbound-auth/DeliverySignature"
 import type { DeliveryAuth } from "@tidegate/outbound-auth/OutboundAuth"
+import type { BatchLimits } from "@tidegate/runtime/Batcher"
 import type { Origins } from "./Origins.ts"
 import {
   AnyJson,
@@ -197,13 +198,6 @@ export interface HttpSender extends Requesting {
   readonly complete?: (request: OutboundRequest, facts: AttemptFacts) => Promise<OutboundRequest>
 }
 
-/** How many events one call has at most, and how long an event waits for others (ms). */
-export interface BatchLimits {
-  readonly maxCount: number
-  readonly maxBytes: number
-  readonly maxWaitMs: number
-}
-
 /** What a call of several events has of one of them. `bytes`: as the service counts them. */
 export interface BatchPart {
   readonly text: string
@@ -222,7 +216,8 @@ export interface BatchCalls {
   readonly method: string
   readonly shownUrl: string
   readonly limits: BatchLimits
-  readonly part: (message: Message, facts: AttemptFacts) => BatchPart | Refusal
+  /** Null: no call of several events can have this one, so it has its own. */
+  readonly part: (message: Message, facts: AttemptFacts) => BatchPart | Refusal | null
   /** A call of these parts, which are of these attempts. The result of a part is found by its place. */
   readonly call: (parts: ReadonlyArray<BatchPart>, facts: ReadonlyArray<AttemptFacts>) => OutboundRequest
   /** Takes the place of the sender's own `complete` for these calls. */
@@ -261,8 +256,8 @@ export interface SessionSender {
   /** Method and URL for the record of an attempt, without secrets. */
   readonly method: string
   readonly shownUrl: string
-  /** The maximum number of sends at once, whatever the target accepts. */
-  readonly atOnce: number
+  /** The maximum number of sends at once, whatever the target accepts; null: as many as it takes without slowing down. */
+  readonly atOnce: number | null
   readonly connect: Effect.Effect<Session, SessionFailure, Scope.Scope | SessionServices>
 }
 

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { loopHeader } from "@tidegate/model/HeaderRules"
 import type { Message } from "@tidegate/model/Message"
 import { apiSender, flat, json, withinLimit } from "./Api.ts"
 import { eventFields } from "./BrokerSession.ts"
@@ -22,14 +23,18 @@ const notTopic =
   "must be the name of a topic, without projects/…/topics/: 3 to 255 letters, digits and - _ . ~ + %, which begin with a letter and not with goog"
 const topic = /^(?!goog)[A-Za-z][\w.~+%-]{2,254}$/
 
-/** What a subscriber learns of the event beside its body. A value that is empty or too long for the service is left out. */
+/**
+ * What a subscriber learns of the event beside its body. A value that is empty or too long for the service is left out. A loop mark is that long only
+ * if others have written most of it: the next message of the loop has a short one.
+ */
 const attributesOf = (message: Message, facts: AttemptFacts): Readonly<Record<string, string>> => {
   const contentType = message.headers["content-type"]
   const all = {
     message_id: facts.webhookId,
     ...eventFields(facts),
     content_type: typeof contentType === "string" ? contentType : "",
-    content_encoding: codingOf(message) ?? ""
+    content_encoding: codingOf(message) ?? "",
+    [loopHeader]: facts.loop ?? ""
   }
   return Object.fromEntries(
     Object.entries(all).filter(([, value]) => value !== "" && Buffer.byteLength(value) <= longest)
@@ -97,7 +102,7 @@ export const gcpPubSub = connector({
     const origin = endpoint === null ? origins(api) : new URL(endpoint).origin
     const url = `${origin}/v1/projects/${project_id}/topics/${encodeURIComponent(topic)}:publish`
     const key = ordering_key === null ? null : template(ordering_key)
-    return apiSender({
+    const sender = apiSender({
       shownUrl: url,
       judge,
       call: (fill, facts, message) => {
@@ -122,5 +127,6 @@ export const gcpPubSub = connector({
         }
       }
     })
+    return { ...sender, marksMessages: true }
   }
 })

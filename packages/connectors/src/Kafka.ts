@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { OneOf } from "@tidegate/model/AuthSettings"
+import { loopHeader } from "@tidegate/model/HeaderRules"
 import type { Message } from "@tidegate/model/Message"
 import type { KafkaRecord } from "./Brokers.ts"
 import { eventFields, lasting, type Meaning, messagesAtOnce, passing, publishing } from "./BrokerSession.ts"
@@ -56,7 +57,8 @@ const headersOf = (message: Message, facts: AttemptFacts): KafkaRecord["headers"
     message_id: facts.webhookId,
     ...eventFields(facts),
     ...given("content-type"),
-    ...given("content-encoding")
+    ...given("content-encoding"),
+    ...(facts.loop === undefined ? {} : { [loopHeader]: facts.loop })
   }
 }
 

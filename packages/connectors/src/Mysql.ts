@@ -1,12 +1,14 @@
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { OneOf } from "@tidegate/model/AuthSettings"
-import { lasting, type Meaning, passing, publishing } from "./BrokerSession.ts"
+import { batching, batchLimits, faultsOfBatches } from "./Batches.ts"
+import { lasting, type Meaning, passing, refusalsOf } from "./BrokerSession.ts"
+import { type BrokerRefusal, Brokers } from "./Brokers.ts"
 import { connector, payloadPerStep } from "./Connector.ts"
-import { SessionFailure } from "./Failure.ts"
-import { Unrenderable } from "./Rendering.ts"
+import type { SessionFailure } from "./Failure.ts"
 import { inUrl, leadsToServer, serverAddress, serverConnection, serverPlace, serverSignIn } from "./Server.ts"
 import { needed, pacing, setting, text } from "./Settings.ts"
-import { columnsOf, database, faultsOf, Identifier, notDatabase, plainOf, rowOf } from "./SqlRow.ts"
+import { insertingSession, largestStatement } from "./SqlBatch.ts"
+import { columnsOf, database, faultsOf, Identifier, notDatabase, rowOf } from "./SqlRow.ts"
 
 /** What is not ready may be repaired while retries last. */
 const signIn = passing("the server does not let the destination in", "AUTH_REJECTED")
@@ -93,9 +95,13 @@ export const mysql = connector({
       "ERROR"
     ),
     ...serverConnection,
+    ...batching,
     ...pacing
   },
-  check: faultsOf,
+  check: ({ batch, ...columns }) => [
+    ...faultsOf(columns),
+    ...faultsOfBatches({ batch, max_concurrency: null }, largestStatement)
+  ],
   auths: ["DATABASE_PASSWORD"],
   leadsTo: leadsToServer,
   credentials: "mask",
@@ -114,35 +120,44 @@ export const mysql = connector({
       auth: { username: "tidegate", password: "a-password" }
     }
   },
-  open: (config, { settings }) => ({
-    kind: "session",
-    method: "INSERT",
-    shownUrl: `mysql://${inUrl(config)}/${encodeURIComponent(config.database)}`,
-    // The protocol has one statement at a time on a connection.
-    atOnce: 1,
-    connect: publishing({
-      protocol: "mysql",
-      place: {
-        ...serverSignIn(config, settings),
-        database: config.database,
-        table: config.table,
-        columns: columnsOf(config),
-        timed: config.delivered_at_column,
-        ignoresDuplicates: config.conflict_mode === "IGNORE"
-      },
-      messageOf: (message, facts) => {
-        const body = plainOf(message)
-        const values = body instanceof SessionFailure ? body : rowOf({ ...message, body }, facts, config)
-        if (values instanceof SessionFailure) throw new Unrenderable(values.message, "REQUEST_TOO_LARGE")
-        return { values }
-      },
+  open: (config, { settings }) => {
+    const limits = batchLimits({ batch: config.batch, max_concurrency: null }, largestStatement)
+    const signedIn = serverSignIn(config, settings)
+    const refusalOf = refusalsOf({
       meanings,
       // `{number} {SQLSTATE}`.
       classOf: (code) => {
         const [number = "", state = ""] = code.split(" ")
         return Object.hasOwn(meanings, number) ? number : state.slice(0, 2)
       },
-      answer: (said) => ({ inserted: Number(said) })
+      secrets: [signedIn.password]
     })
-  })
+    return {
+      kind: "session",
+      method: "INSERT",
+      shownUrl: `mysql://${inUrl(config)}/${encodeURIComponent(config.database)}`,
+      // The protocol has one statement at a time on a connection. While one is under way, the rows of the next gather.
+      atOnce: limits === null ? 1 : null,
+      connect: Effect.gen(function* () {
+        const publish = yield* (yield* Brokers).open("mysql", {
+          ...signedIn,
+          database: config.database,
+          table: config.table,
+          columns: columnsOf(config),
+          timed: config.delivered_at_column,
+          ignoresDuplicates: config.conflict_mode === "IGNORE"
+        })
+        return yield* insertingSession<BrokerRefusal | SessionFailure>({
+          limits,
+          rowOf: rowOf(config),
+          insert: (rows, mayStart) => Effect.map(publish({ rows: rows.map(({ values }) => values) }, mayStart), Number),
+          judge: (error) => {
+            if (error._tag !== "BrokerRefusal") return { failure: error, isOfRow: false }
+            const { failure, isKnown } = refusalOf(error)
+            return { failure, isOfRow: failure.final || failure.code === "DB_CONSTRAINT" || !isKnown }
+          }
+        })
+      })
+    }
+  }
 })

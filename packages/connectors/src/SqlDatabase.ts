@@ -1,9 +1,9 @@
 import { Effect, Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
-import { laterTurn } from "@tidegate/runtime/EventLoopBudget"
 import { OneOf } from "@tidegate/model/AuthSettings"
-import { type Answer, connector, payloadPerStep, type Session } from "./Connector.ts"
-import { SessionFailure } from "./Failure.ts"
+import { batching, batchLimits, faultsOfBatches } from "./Batches.ts"
+import { connector, payloadPerStep } from "./Connector.ts"
+import type { SessionFailure } from "./Failure.ts"
 import {
   inUrl,
   isAddress,
@@ -14,11 +14,12 @@ import {
   serverSignIn
 } from "./Server.ts"
 import { type Config, concurrency, needed, pacing, setting, text } from "./Settings.ts"
-import { columnsOf, database, faultsOf, Identifier, isLarge, notDatabase, plainOf, rowOf, tooLong } from "./SqlRow.ts"
+import { insertingSession, largestStatement } from "./SqlBatch.ts"
+import { columnsOf, database, faultsOf, Identifier, notDatabase, rowOf, tooLong } from "./SqlRow.ts"
 import { type SqlRefusal, SqlServers } from "./SqlServers.ts"
-import { failureOf } from "./SqlState.ts"
+import { failureOf, isOfRow } from "./SqlState.ts"
 
-/** Connections, and so concurrent rows, of a destination: the default and the maximum. */
+/** Connections, and so concurrent statements, of a destination: the default and the maximum. */
 const usualConnections = 4
 const maxConnections = 20
 
@@ -42,13 +43,6 @@ const spelledOut = ({ endpoint, ...config }: Config): Config => ({
 /** Whether a server reports that a large body is not JSON. The report quotes the invalid word, so it may be too long to read. */
 const isNotJson = (failure: SqlRefusal | SessionFailure): boolean =>
   failure._tag === "SqlRefusal" ? failure.state === "22P02" : failure.code === "RESPONSE_TOO_LARGE"
-
-const answerOf = (rows: number): Answer => ({
-  status: 200,
-  headers: { "content-type": "application/json" },
-  body: Buffer.from(JSON.stringify({ inserted: rows })),
-  bodyTruncated: false
-})
 
 /** Inserts rows into a table of a PostgreSQL database. */
 export const sqlDatabase = connector({
@@ -83,6 +77,7 @@ export const sqlDatabase = connector({
       "ERROR"
     ),
     ...serverConnection,
+    ...batching,
     ...pacing,
     ...concurrency
   },
@@ -95,7 +90,7 @@ export const sqlDatabase = connector({
     )
   },
   aliases: spelledOut,
-  check: faultsOf,
+  check: (settings) => [...faultsOf(settings), ...faultsOfBatches(settings, largestStatement)],
   auths: ["DATABASE_PASSWORD"],
   leadsTo: leadsToServer,
   credentials: "mask",
@@ -117,7 +112,10 @@ export const sqlDatabase = connector({
   open: (config, { settings }) => {
     const signIn = serverSignIn(config, settings)
     const { delivered_at_column, event_id_column } = config
-    const connections = Math.min(config.max_concurrency ?? usualConnections, maxConnections)
+    const limits = batchLimits(config, largestStatement)
+    const rows = limits?.maxCount ?? 1
+    const wanted = config.max_concurrency === null ? usualConnections : Math.ceil(config.max_concurrency / rows)
+    const connections = Math.min(wanted, maxConnections)
     const table = {
       ...signIn,
       database: config.database,
@@ -132,26 +130,26 @@ export const sqlDatabase = connector({
       kind: "session",
       method: "INSERT",
       shownUrl: `postgresql://${inUrl(config)}/${encodeURIComponent(config.database)}`,
-      atOnce: connections,
+      atOnce: limits === null ? connections : config.max_concurrency,
       connect: Effect.gen(function* () {
         const insert = yield* (yield* SqlServers).open(table)
-        const send: Session["send"] = Effect.fnUntraced(function* (message, facts, mayStart) {
-          const body = plainOf(message)
-          if (body instanceof SessionFailure) return yield* body
-          const large = isLarge(body)
-          // Each large row takes milliseconds to encode.
-          if (large) yield* laterTurn
-          const row = rowOf({ ...message, body }, facts, config)
-          if (row instanceof SessionFailure) return yield* row
-          return yield* insert(row, mayStart).pipe(
-            Effect.map(answerOf),
-            Effect.catch((failure) => {
-              if (large && isNotJson(failure)) return Effect.fail(tooLong)
-              return Effect.fail(failure._tag === "SqlRefusal" ? failureOf(failure, signIn.password) : failure)
-            })
-          )
+        return yield* insertingSession<SqlRefusal | SessionFailure>({
+          limits,
+          rowOf: rowOf(config),
+          insert: (rows, mayStart) =>
+            insert(
+              rows.map(({ values }) => values),
+              mayStart
+            ),
+          judge: (error, [row]) => {
+            if (row!.isLarge && isNotJson(error)) return { failure: tooLong, isOfRow: true }
+            if (error._tag === "SqlRefusal") {
+              return { failure: failureOf(error, signIn.password), isOfRow: isOfRow(error) }
+            }
+            // The report of one row may be too long, because it quotes the value.
+            return { failure: error, isOfRow: error.code === "RESPONSE_TOO_LARGE" }
+          }
         })
-        return { send }
       })
     }
   }

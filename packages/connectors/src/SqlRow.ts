@@ -1,9 +1,10 @@
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { isUtf8 } from "node:buffer"
 import { parseJson, utf8 } from "@tidegate/json/JsonText"
 import { maxParsedBytes } from "@tidegate/json/LargeJson"
 import { decodedBody } from "@tidegate/model/ContentCoding"
 import type { Message } from "@tidegate/model/Message"
+import { laterTurn } from "@tidegate/runtime/EventLoopBudget"
 import type { AttemptFacts } from "./Connector.ts"
 import { SessionFailure } from "./Failure.ts"
 import { type FieldErrors, text } from "./Settings.ts"
@@ -40,7 +41,7 @@ export const faultsOf = (settings: Columns): FieldErrors => {
 }
 
 /** A larger body is not parsed, but sent unchanged: the server refuses it if it is not JSON. */
-export const isLarge = ({ length }: Uint8Array): boolean => length > maxParsedBytes
+const isLarge = ({ length }: Uint8Array): boolean => length > maxParsedBytes
 
 /** A large body that does not match is refused here: most plain texts are detected at once. */
 const beginsAsJson = /^\s*(?:["[{\dtfn-]|$)/
@@ -73,7 +74,7 @@ const unreadable = new SessionFailure({
 })
 
 /** The decompressed body: a column would otherwise keep a text of the compressed bytes, which cannot be restored. */
-export const plainOf = ({ body, headers }: Message): Uint8Array | SessionFailure => {
+const plainOf = ({ body, headers }: Message): Uint8Array | SessionFailure => {
   const coding = headers["content-encoding"]
   if (coding === undefined) return body
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
@@ -101,20 +102,33 @@ const metadataOf = ({ headers, method, path, query }: Message, facts: AttemptFac
     headers
   })
 
-/** The values of the columns that are set, in the order of `columnsOf`. */
-export const rowOf = (
-  message: Message,
-  facts: AttemptFacts,
-  columns: Columns
-): ReadonlyArray<string> | SessionFailure => {
-  const payload = jsonOf(message.body)
-  if (payload instanceof SessionFailure) return payload
-  return [
-    payload,
-    ...(columns.event_id_column === null ? [] : [facts.webhookId]),
-    ...(columns.metadata_column === null ? [] : [metadataOf(message, facts)])
-  ]
+export interface Row {
+  /** The values of the columns that are set, in the order of `columnsOf`. */
+  readonly values: ReadonlyArray<string>
+  /** Whether the body was not parsed. */
+  readonly isLarge: boolean
 }
+
+/** Makes the row of an event. A large one takes milliseconds to encode: it waits for a turn of the event loop. */
+export const rowOf =
+  (columns: Columns) =>
+  (message: Message, facts: AttemptFacts): Effect.Effect<Row, SessionFailure> =>
+    Effect.gen(function* () {
+      const body = plainOf(message)
+      if (body instanceof SessionFailure) return yield* body
+      const large = isLarge(body)
+      if (large) yield* laterTurn
+      const payload = jsonOf(body)
+      if (payload instanceof SessionFailure) return yield* payload
+      return {
+        isLarge: large,
+        values: [
+          payload,
+          ...(columns.event_id_column === null ? [] : [facts.webhookId]),
+          ...(columns.metadata_column === null ? [] : [metadataOf(message, facts)])
+        ]
+      }
+    })
 
 export const columnsOf = ({ event_id_column, metadata_column, payload_column }: Columns): ReadonlyArray<string> =>
   [payload_column, event_id_column, metadata_column].filter((column) => column !== null)

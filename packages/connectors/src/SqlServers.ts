@@ -28,11 +28,11 @@ export class SqlRefusal extends Data.TaggedError("SqlRefusal")<{
 }> {}
 
 /**
- * Inserts a row and returns the number of rows added: one or none. May be interrupted at any point. `mayStart` is called once there is
- * a connection: if it returns false, nothing is sent.
+ * Inserts rows with one statement, all or none, and returns the number of rows added. May be interrupted at any point. `mayStart` is called
+ * once there is a connection: if it returns false, nothing is sent.
  */
 export type Insert = (
-  row: ReadonlyArray<string>,
+  rows: ReadonlyArray<ReadonlyArray<string>>,
   mayStart: () => boolean
 ) => Effect.Effect<number, SqlRefusal | SessionFailure>
 
@@ -40,7 +40,7 @@ export type Insert = (
 export class SqlServers extends Context.Service<
   SqlServers,
   {
-    /** Connects when the first row is inserted. Closes its connections with the scope. */
+    /** Connects when the first rows are inserted. Closes its connections with the scope. */
     readonly open: (table: SqlTable) => Effect.Effect<Insert, never, Scope.Scope>
   }
 >()("@tidegate/connectors/SqlServers") {}

@@ -62,13 +62,21 @@ const meanings: Readonly<Record<string, Meaning>> = {
 
 const unknown = passing("the server has refused the row")
 
+const meaningOf = (state: string): Meaning => meanings[state] ?? meanings[state.slice(0, 2)] ?? unknown
+
 /** Converts a refusal to the failure of an attempt. `secret`: masked in the message. */
 export const failureOf = ({ fatal, said, state }: SqlRefusal, secret: string): SessionFailure => {
-  const { code, final, isTooMuch = false, what } = meanings[state] ?? meanings[state.slice(0, 2)] ?? unknown
+  const { code, final, isTooMuch = false, what } = meaningOf(state)
   return new SessionFailure({
     code,
     message: refusalText(what, state, said, [secret]),
     final,
     broken: fatal || isTooMuch
   })
+}
+
+/** Whether one of several rows may be the reason: its values, a constraint, or a trigger with a state of its own. */
+export const isOfRow = ({ fatal, state }: SqlRefusal): boolean => {
+  const meaning = meaningOf(state)
+  return !fatal && (meaning.final || meaning.code === "DB_CONSTRAINT" || meaning === unknown)
 }

@@ -19,7 +19,7 @@ const batch = open().batch!
 const messages = [1, 2, 3].map((id) => event({ id, text: "ü & <+ %=" }))
 const parts = messages.map((message) => {
   const part = batch.part(message, factsOf(message, { createdAt: Date.UTC(2026, 0, 2) }))
-  if (part instanceof Refusal) throw new Error(part.message)
+  if (part === null || part instanceof Refusal) throw new Error("it is in no batch")
   return part
 })
 const fieldsOf = (text: Uint8Array | string) => Object.fromEntries(new URLSearchParams(String(text)))

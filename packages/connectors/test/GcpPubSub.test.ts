@@ -61,6 +61,18 @@ describe("GCP_PUBSUB destination", () => {
     expect([long.data, long.attributes]).toEqual(["", expect.not.objectContaining({ content_type: expect.anything() })])
   })
 
+  it("GCP_PUBSUB message carries the loop mark as an attribute, unless others have made it longer than one may be", () => {
+    const sender = pubSub()
+    const attributesWith = (loop: string) => {
+      const request = sender.prepare(event({}), factsOf(event({}), { loop }))
+      if (!("body" in request)) throw new Error(request.message)
+      return (JSON.parse(Buffer.from(request.body).toString()) as { messages: [PubSubMessage] }).messages[0].attributes
+    }
+    expect(sender.marksMessages).toBe(true)
+    expect(attributesWith("a mark")).toMatchObject({ message_id: "evt_1", "gateway-loop": "a mark" })
+    expect(attributesWith("m".repeat(1_025))).not.toHaveProperty("gateway-loop")
+  })
+
   it("GCP_PUBSUB message has the ordering key of its template, or else of its connection", () => {
     const keyOf = (config: Config, payload: unknown) => publishedOf(config, event(payload)).orderingKey
     const template = { ordering_key: "{{payload.customer}}" }

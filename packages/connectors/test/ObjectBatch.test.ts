@@ -39,7 +39,7 @@ const raw = (body: Uint8Array, headers: Message["headers"] = {}): Message => eve
 const callOf = (batch: BatchCalls, events: ReadonlyArray<One>) => {
   const parts = events.map(({ facts, message }) => {
     const part = batch.part(message, facts)
-    if (part instanceof Refusal) throw new Error(part.message)
+    if (part === null || part instanceof Refusal) throw new Error("it is in no batch")
     return part
   })
   return {

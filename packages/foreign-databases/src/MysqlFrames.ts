@@ -147,20 +147,20 @@ const counted = (bytes: number): Buffer => {
   return length
 }
 
-/** How many rows were added: one, or none where a trigger has taken it. */
-export const rowsIn = (frame: Buffer): number => {
-  const rows = frame[1]
-  if (rows === undefined || rows > 1) throw broken()
+/** How many of `most` rows were added: fewer where a trigger has taken one. */
+export const rowsIn = (frame: Buffer, most: number): number => {
+  const rows = frame[1] === 0xfc ? frame.readUInt16LE(2) : frame[1]
+  if (rows === undefined || rows > most) throw broken()
   return rows
 }
 
 const quoted = (name: string): string => `\`${name.replaceAll("`", "``")}\``
 
 /** The only statement. Names are quoted and values are bound; the server sets its own time. */
-export const statementOf = ({ columns, table, timed }: MysqlTable): string => {
+export const statementOf = ({ columns, table, timed }: MysqlTable, rows: number): string => {
   const names = [...columns, ...(timed === null ? [] : [timed])].map(quoted).join(", ")
   const values = [...columns.map(() => "?"), ...(timed === null ? [] : ["utc_timestamp(6)"])].join(", ")
-  return `insert into ${quoted(table)} (${names}) values (${values})`
+  return `insert into ${quoted(table)} (${names}) values ${Array.from({ length: rows }, () => `(${values})`).join(", ")}`
 }
 
 /**
@@ -172,6 +172,8 @@ const settings =
 
 export const set: ReadonlyArray<Uint8Array> = packet(0, Buffer.from(`\x03${settings}`))
 export const prepare = (statement: string): ReadonlyArray<Uint8Array> => packet(0, Buffer.from(`\x16${statement}`))
+/** The server forgets a prepared statement, and does not answer. */
+export const forget = (id: Buffer): ReadonlyArray<Uint8Array> => packet(0, Buffer.of(0x19), id)
 export const farewell = Buffer.concat(packet(0, Buffer.of(1)))
 
 /** The id of a prepared statement. */
@@ -180,13 +182,14 @@ export const preparedIn = (frame: Buffer, parameters: number): Buffer => {
   return Buffer.from(frame.subarray(1, 5))
 }
 
-/** Bytes of an execution beside its texts: at most three columns are filled. */
-const longestRest = 64
+/** Bytes of an execution beside its texts, and at most of each text beside its characters: its type, its length and its bit. */
+const longestHead = 16
+const longestRest = 7
 
 /** Executes a prepared statement with these texts; null: the packet would be too long. */
 export const execution = (id: Buffer, values: ReadonlyArray<string>): ReadonlyArray<Uint8Array> | null => {
   const texts = values.map((value) => Buffer.from(value))
-  if (texts.reduce((length, text) => length + text.length, longestRest) > longestPacket) return null
+  if (texts.reduce((length, text) => length + text.length + longestRest, longestHead) > longestPacket) return null
   return packet(
     0,
     Buffer.of(0x17),

@@ -1,4 +1,4 @@
-import type { BrokerRefusal, MysqlRow, MysqlTable } from "@tidegate/connectors/Brokers"
+import type { BrokerRefusal, MysqlRows, MysqlTable } from "@tidegate/connectors/Brokers"
 import { cancelled } from "@tidegate/connectors/Failure"
 import type { Guard } from "@tidegate/egress/Egress"
 import { BrokerLine } from "./BrokerLine.ts"
@@ -6,6 +6,7 @@ import { FrameCutter } from "./FrameCutter.ts"
 import {
   execution,
   farewell,
+  forget,
   greetingIn,
   header,
   packet,
@@ -36,27 +37,33 @@ const error = 0xff
 /** What follows `more`: the password is known, or is wanted whole. */
 const isKnown = 3
 const wantsPassword = 4
+/** Bytes of the definition of a parameter, about. */
+const longestDefinition = 64
 
 /**
  * As much of the protocol of MySQL as it takes to insert rows. The client libraries encrypt their sockets past the guard, and keep what a
  * server says without a limit.
  */
-class MysqlPublisher implements Publisher<MysqlRow> {
+class MysqlPublisher implements Publisher<MysqlRows> {
   readonly #place: MysqlTable
   readonly #line: BrokerLine
   readonly #cutter = new FrameCutter(header, (head) => ({ size: sizeIn(head), isDropped: false }))
-  readonly #rows: OneAtATime<MysqlRow>
+  readonly #rows: OneAtATime<MysqlRows>
   /** Who waits for the next packet, without its header; null: nobody has asked for one. */
   #answered: ((packet: Buffer, number: number) => void) | null = (packet) => this.#greeted(packet)
   /** Signs in over TLS, once the line is encrypted. */
   #secured: (() => void) | null = null
-  /** The prepared statement; null: it is prepared with the first row. */
-  #statement: Buffer | null = null
+  /** The prepared statements by their number of rows: the one of a single row, and the last one of several. */
+  readonly #statements = new Map<number, Buffer>()
 
   constructor(guard: Guard, place: MysqlTable, signedIn: (failure: Ended | null) => void) {
     this.#place = place
     this.#rows = new OneAtATime({
-      start: (row) => (this.#statement === null ? this.#prepare(row) : this.#insert(row, this.#statement)),
+      start: (message) => {
+        const statement = this.#statements.get(message.rows.length)
+        if (statement === undefined) this.#prepare(message)
+        else this.#insert(message, statement)
+      },
       // The answer to it would be taken for that to the next row.
       interrupt: () => this.#line.fail(interrupted),
       ambiguous: "after it had got the row: it may have inserted it",
@@ -83,8 +90,8 @@ class MysqlPublisher implements Publisher<MysqlRow> {
     else this.#line.close(farewell, cancelled)
   }
 
-  publish(row: MysqlRow, done: (result: Published) => void): () => void {
-    return this.#rows.publish(row, done)
+  publish(message: MysqlRows, done: (result: Published) => void): () => void {
+    return this.#rows.publish(message, done)
   }
 
   #take(frame: Buffer): void {
@@ -97,9 +104,10 @@ class MysqlPublisher implements Publisher<MysqlRow> {
     this.#refused(refusalIn(content))
   }
 
-  #ask(parts: ReadonlyArray<Uint8Array>, answered: (packet: Buffer, number: number) => void): void {
+  /** `most`: how many bytes the answer may have beside the usual number. */
+  #ask(parts: ReadonlyArray<Uint8Array>, answered: (packet: Buffer, number: number) => void, most = 0): void {
     this.#answered = answered
-    this.#line.ask(parts, 0)
+    this.#line.ask(parts, most)
   }
 
   #greeted(greeting: Buffer): void {
@@ -162,37 +170,52 @@ class MysqlPublisher implements Publisher<MysqlRow> {
     })
   }
 
-  #prepare(row: MysqlRow): void {
-    const parameters = this.#place.columns.length
-    this.#ask(prepare(statementOf(this.#place)), (answer) => {
-      if (answer[0] === error) return this.#rows.finish(refusalIn(answer))
-      const statement = preparedIn(answer, parameters)
-      // The definitions of the parameters, and a packet that ends them.
-      let left = parameters + 1
-      const skip = (): void => {
-        if (--left > 0) {
-          this.#answered = skip
-          return
+  #prepare(message: MysqlRows): void {
+    const count = message.rows.length
+    const parameters = count * this.#place.columns.length
+    this.#ask(
+      prepare(statementOf(this.#place, count)),
+      (answer) => {
+        if (answer[0] === error) return this.#rows.finish(refusalIn(answer))
+        const statement = preparedIn(answer, parameters)
+        // The definitions of the parameters, and a packet that ends them.
+        let left = parameters + 1
+        const skip = (): void => {
+          if (--left > 0) {
+            this.#answered = skip
+            return
+          }
+          this.#keep(count, statement)
+          this.#insert(message, statement)
         }
-        this.#statement = statement
-        this.#insert(row, statement)
-      }
-      this.#answered = skip
-    })
+        this.#answered = skip
+      },
+      parameters * longestDefinition
+    )
   }
 
-  #insert(row: MysqlRow, statement: Buffer): void {
-    const parts = execution(statement, row.values)
+  /** A server keeps few statements: it forgets the last one of several rows. */
+  #keep(count: number, statement: Buffer): void {
+    for (const [other, id] of this.#statements) {
+      if (other === 1 || count === 1) continue
+      this.#statements.delete(other)
+      this.#line.write(forget(id))
+    }
+    this.#statements.set(count, statement)
+  }
+
+  #insert({ rows }: MysqlRows, statement: Buffer): void {
+    const parts = execution(statement, rows.flat())
     if (parts === null) return this.#rows.finish(refusal("SIZE"))
     this.#rows.isSent = true
     this.#ask(parts, (answer) => {
-      if (answer[0] === ok) return this.#rows.finish(String(rowsIn(answer)))
+      if (answer[0] === ok) return this.#rows.finish(String(rowsIn(answer, rows.length)))
       if (answer[0] !== error) throw new ServerFault("PROTOCOL_ERROR", "the server answers a row with rows")
       const refused = refusalIn(answer)
       // The server has forgotten the statement, or a pooler has gone to another server.
-      if (refused.code.startsWith("1243 ")) this.#statement = null
-      // Without the right to update: `on duplicate key update` would want it.
-      const isThere = refused.code.startsWith("1062 ") && this.#place.ignoresDuplicates
+      if (refused.code.startsWith("1243 ")) this.#statements.clear()
+      // Without the right to update: `on duplicate key update` would want it. Of several rows, nobody knows which one is there.
+      const isThere = rows.length === 1 && refused.code.startsWith("1062 ") && this.#place.ignoresDuplicates
       this.#rows.finish(isThere ? "0" : refused)
     })
   }

@@ -38,7 +38,7 @@ const usualFewerMs = 300_000
 
 /** A connection that is signed in, and over which the server itself (not only a pooler) has answered. */
 interface Connection extends Idle {
-  readonly insert: (row: ReadonlyArray<string>) => Effect.Effect<number, SqlRefusal | SessionFailure>
+  readonly insert: (rows: ReadonlyArray<ReadonlyArray<string>>) => Effect.Effect<number, SqlRefusal | SessionFailure>
   /** Whether it can be used again. */
   readonly isOpen: () => boolean
 }
@@ -46,11 +46,14 @@ interface Connection extends Idle {
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** The only statement. Names are quoted and values are bound; the server sets its own time. */
-export const statementOf = ({ columns, schema, table, timed, unique }: SqlTable): string => {
+export const statementOf = ({ columns, schema, table, timed, unique }: SqlTable, rows: number): string => {
   const names = [...columns, ...timed].map(quoted).join(", ")
-  const values = [...columns.map((_, i) => `$${i + 1}`), ...timed.map(() => "now()")].join(", ")
+  const values = Array.from({ length: rows }, (_, row) => {
+    const bound = columns.map((_, i) => `$${row * columns.length + i + 1}`)
+    return `(${[...bound, ...timed.map(() => "now()")].join(", ")})`
+  })
   const conflict = unique === null ? "" : ` on conflict (${quoted(unique)}) do nothing`
-  return `insert into ${quoted(schema)}.${quoted(table)} (${names}) values (${values})${conflict}`
+  return `insert into ${quoted(schema)}.${quoted(table)} (${names}) values ${values.join(", ")}${conflict}`
 }
 
 const notSignedIn =
@@ -112,7 +115,7 @@ const isUnharmed = (exit: Exit.Exit<number, SqlRefusal | SessionFailure>): boole
   return reason.error._tag === "SqlRefusal" || reason.error === cancelled
 }
 
-/** Inserts over the connections of one destination, which close with the scope. */
+/** Inserts rows over the connections of one destination, which close with the scope. */
 const open = Effect.fnUntraced(function* (
   guard: Guard,
   places: Places<Connection>,
@@ -120,7 +123,7 @@ const open = Effect.fnUntraced(function* (
   table: SqlTable
 ): Effect.fn.Return<Insert, never, Scope.Scope> {
   const scope = yield* Effect.scope
-  const statement = statementOf(table)
+  const single = statementOf(table, 1)
   /** The most recently used one is used next. */
   const idle: Array<Connection> = []
 
@@ -182,8 +185,8 @@ const open = Effect.fnUntraced(function* (
       open++
       const connection: Connection = {
         // Not prepared: poolers that share server connections do not support named statements.
-        insert: (row) =>
-          session.query(statement, row, false).pipe(
+        insert: (rows) =>
+          session.query(rows.length === 1 ? single : statementOf(table, rows.length), rows.flat(), false).pipe(
             Effect.map(({ rowCount }) => rowCount),
             Effect.mapError((error) => failureOf(error, stream))
           ),
@@ -223,14 +226,14 @@ const open = Effect.fnUntraced(function* (
       return next === "close" ? connection.close : Effect.void
     })
 
-  return (row, mayStart) =>
+  return (rows, mayStart) =>
     Effect.andThen(
       asManyAgain,
       turns.withPermit(
         Effect.uninterruptibleMask((restore) =>
           Effect.flatMap(restore(taken), (connection) =>
             // Checked again, because getting a connection may have taken longer than the lease lasts.
-            (mayStart() ? restore(connection.insert(row)) : Effect.fail(cancelled)).pipe(
+            (mayStart() ? restore(connection.insert(rows)) : Effect.fail(cancelled)).pipe(
               Effect.onExit((exit) => (Exit.isSuccess(exit) || isUnharmed(exit) ? given(connection) : connection.close))
             )
           )

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, type Scope } from "effect"
+import { Effect, Fiber } from "effect"
 import type { Socket } from "node:net"
-import type { AmqpQueue, Received } from "@tidegate/connectors/Subscriptions"
+import type { AmqpQueue } from "@tidegate/connectors/Subscriptions"
 import { maxMessageBody } from "@tidegate/model/BrokerSource"
 import {
   type Frame,
@@ -22,7 +22,7 @@ import {
 import { messageIn } from "../src/AmqpProperties.ts"
 import { auth, forEver, listening } from "./Brokering.ts"
 import { FakeRabbit } from "./FakeRabbit.ts"
-import { numbered, opened, rejecting, seen, storing } from "./Subscribing.ts"
+import { numbered, opened, rejecting, running, seen, stored, nextOf } from "./Subscribing.ts"
 
 /** Subscriptions at brokers: first at one that keeps to the protocol, then at strangers. */
 
@@ -41,10 +41,7 @@ const placeAt = (port: number, change: Partial<AmqpQueue> = {}): AmqpQueue => ({
 
 const open = (place: AmqpQueue, allow?: ReadonlyArray<string>) => opened("amqp", place, allow)
 
-const fake: Effect.Effect<FakeRabbit, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.promise(() => FakeRabbit.start(auth.password)),
-  (broker) => Effect.promise(() => broker.close())
-)
+const fake = running(() => FakeRabbit.start(auth.password))
 
 describe("Subscription at a broker that speaks AMQP", () => {
   it.live("A message arrives with its id, its headers and what the broker says of it", () =>
@@ -71,12 +68,7 @@ describe("Subscription at a broker that speaks AMQP", () => {
       const queue = broker.queue("orders")
       broker.publish("orders", ...numbered(12))
       const subscription = yield* open(placeAt(broker.port))
-      const settled: Array<string | null> = []
-      while (settled.length < 12) {
-        const received = yield* subscription.take
-        yield* subscription.settle(storing(received))
-        settled.push(...received.map(({ id }) => id))
-      }
+      const settled = (yield* stored(subscription, 12)).map(({ id }) => id)
       yield* seen("all are settled", () => queue.settled.length === 12)
       expect(settled).toEqual(numbered(12).map(({ id }) => id))
       expect(queue.mostUnsettled).toBe(5)
@@ -89,8 +81,7 @@ describe("Subscription at a broker that speaks AMQP", () => {
       const queue = broker.queue("orders")
       broker.publish("orders", ...numbered(2))
       const first = yield* open(placeAt(broker.port))
-      const arrived: Array<Received> = []
-      while (arrived.length < 2) arrived.push(...(yield* first.take))
+      const arrived = yield* nextOf(first, 2)
       yield* first.settle(rejecting(arrived.slice(0, 1)))
       yield* seen("the broker knows", () => queue.dead.length === 1)
       broker.cut()
@@ -107,8 +98,7 @@ describe("Subscription at a broker that speaks AMQP", () => {
       const [large, most] = [maxMessageBody + 1, maxMessageBody]
       broker.publish("orders", { id: "large", body: Buffer.alloc(large) }, { id: "most", body: Buffer.alloc(most, 7) })
       const subscription = yield* open(placeAt(broker.port))
-      const arrived: Array<Received> = []
-      while (arrived.length < 2) arrived.push(...(yield* subscription.take))
+      const arrived = yield* nextOf(subscription, 2)
       expect(arrived.map(({ body, id, size }) => [id, size, body?.length])).toEqual([
         ["large", large, undefined],
         ["most", most, most]

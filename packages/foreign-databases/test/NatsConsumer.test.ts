@@ -1,13 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import type { Socket } from "node:net"
-import type { NatsStreamConsumer, Received } from "@tidegate/connectors/Subscriptions"
+import type { NatsStreamConsumer } from "@tidegate/connectors/Subscriptions"
 import { maxMessageBody } from "@tidegate/model/BrokerSource"
 import { deliveryIn, headersIn } from "../src/NatsFrames.ts"
 import { auth, forEver, listening } from "./Brokering.ts"
 import { FakeJetStream } from "./FakeJetStream.ts"
 import { greeting, message } from "./FakeNats.ts"
-import { numbered, opened, rejecting, seen, storing } from "./Subscribing.ts"
+import { numbered, opened, rejecting, running, seen, stored, nextOf } from "./Subscribing.ts"
 
 /** Subscriptions at consumers of streams of NATS: first at a server that keeps to the protocol, then at strangers. */
 
@@ -30,10 +30,7 @@ const placeAt = (port: number, change: Partial<NatsStreamConsumer> = {}): NatsSt
 
 const open = (place: NatsStreamConsumer, allow?: ReadonlyArray<string>) => opened("nats", place, allow)
 
-const fake: Effect.Effect<FakeJetStream, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.promise(() => FakeJetStream.start(auth.password)),
-  (server) => Effect.promise(() => server.close())
-)
+const fake = running(() => FakeJetStream.start(auth.password))
 
 describe("Subscription at a consumer of a stream of NATS", () => {
   it.live("No more messages are under way than are prefetched, and each is delivered once it is room for it", () =>
@@ -42,12 +39,7 @@ describe("Subscription at a consumer of a stream of NATS", () => {
       const queue = server.queue("orders")
       server.publish("orders", ...numbered(23))
       const subscription = yield* open(placeAt(server.port))
-      const bodies: Array<string> = []
-      while (bodies.length < 23) {
-        const received = yield* subscription.take
-        yield* subscription.settle(storing(received))
-        bodies.push(...received.map(({ body }) => Buffer.from(body!).toString()))
-      }
+      const bodies = (yield* stored(subscription, 23)).map(({ body }) => Buffer.from(body!).toString())
       yield* seen("all are settled", () => queue.settled.length === 23)
       expect(bodies).toEqual(numbered(23).map(({ body }) => body))
       expect(queue.mostUnsettled).toBe(5)
@@ -65,8 +57,7 @@ describe("Subscription at a consumer of a stream of NATS", () => {
         yield* Effect.scoped(
           Effect.gen(function* () {
             const first = yield* open(placeAt(server.port))
-            const arrived: Array<Received> = []
-            while (arrived.length < 2) arrived.push(...(yield* first.take))
+            const arrived = yield* nextOf(first, 2)
             ids.push(...arrived.map(({ id }) => id))
             yield* first.settle(rejecting(arrived.slice(0, 1)))
             yield* seen("the server knows", () => queue.dead.length === 1)
@@ -90,8 +81,7 @@ describe("Subscription at a consumer of a stream of NATS", () => {
         { id: "most", body: Buffer.alloc(most) }
       )
       const subscription = yield* open(placeAt(server.port))
-      const arrived: Array<Received> = []
-      while (arrived.length < 3) arrived.push(...(yield* subscription.take))
+      const arrived = yield* nextOf(subscription, 3)
       expect(arrived.map(({ body }) => body?.length)).toEqual([10, undefined, most])
       expect(arrived[1]!.size).toBeGreaterThanOrEqual(large)
     })

@@ -65,7 +65,7 @@ const rows = Effect.fnUntraced(function* (columns: string) {
 
 it("Insert statement quotes its names", () => {
   const table = { schema: "s", table: 'a"b', columns: ["p", "e"], timed: ["d"], unique: "e" }
-  expect(statementOf(table as never)).toBe(
+  expect(statementOf(table as never, 1)).toBe(
     'insert into "s"."a""b" ("p", "e", "d") values ($1, $2, now()) on conflict ("e") do nothing'
   )
 })

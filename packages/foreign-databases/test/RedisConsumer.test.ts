@@ -1,12 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import type { Socket } from "node:net"
 import type { Received, RedisStreamConsumer } from "@tidegate/connectors/Subscriptions"
 import { maxMessageBody } from "@tidegate/model/BrokerSource"
 import { EntryFields } from "../src/RedisEntry.ts"
 import { auth, forEver, listening } from "./Brokering.ts"
 import { entriesReply, FakeRedis } from "./FakeRedis.ts"
-import { numbered, opened, rejecting, seen, storing } from "./Subscribing.ts"
+import { numbered, opened, rejecting, running, seen, stored, storing, nextOf } from "./Subscribing.ts"
 
 /** Subscriptions at streams of Redis: first at a server that keeps to the protocol, then at strangers. */
 
@@ -30,10 +30,7 @@ const placeAt = (port: number, change: Partial<RedisStreamConsumer> = {}): Redis
 
 const open = (place: RedisStreamConsumer, allow?: ReadonlyArray<string>) => opened("redis", place, allow)
 
-const fake: Effect.Effect<FakeRedis, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.promise(() => FakeRedis.start(auth.password)),
-  (server) => Effect.promise(() => server.close())
-)
+const fake = running(() => FakeRedis.start(auth.password))
 
 describe("Subscription at a stream of Redis", () => {
   it.live("No more entries are under way than are prefetched, and each is delivered once there is room for it", () =>
@@ -42,12 +39,7 @@ describe("Subscription at a stream of Redis", () => {
       const queue = server.queue("orders")
       server.publish("orders", ...numbered(23))
       const subscription = yield* open(placeAt(server.port))
-      const bodies: Array<string> = []
-      while (bodies.length < 23) {
-        const received = yield* subscription.take
-        yield* subscription.settle(storing(received))
-        bodies.push(...received.map(({ body }) => Buffer.from(body!).toString()))
-      }
+      const bodies = (yield* stored(subscription, 23)).map(({ body }) => Buffer.from(body!).toString())
       yield* seen("all are settled", () => queue.settled.length === 23)
       expect(bodies).toEqual(numbered(23).map(({ body }) => body))
       expect(queue.mostUnsettled).toBeLessThanOrEqual(5)
@@ -63,8 +55,7 @@ describe("Subscription at a stream of Redis", () => {
       yield* Effect.scoped(
         Effect.gen(function* () {
           const subscription = yield* open(placeAt(server.port))
-          const arrived: Array<Received> = []
-          while (arrived.length < 3) arrived.push(...(yield* subscription.take))
+          const arrived = yield* nextOf(subscription, 3)
           ids.push(...arrived.map(({ id }) => id))
           yield* subscription.settle(rejecting(arrived.slice(0, 1)))
           yield* seen("the server knows", () => queue.settled.length === 1)
@@ -85,8 +76,7 @@ describe("Subscription at a stream of Redis", () => {
       const sizes = [10, large, most, most, 10]
       server.publish("orders", ...sizes.map((size, n) => ({ id: `m${n}`, body: Buffer.alloc(size, "x") })))
       const subscription = yield* open(placeAt(server.port))
-      const arrived: Array<Received> = []
-      while (arrived.length < sizes.length) arrived.push(...(yield* subscription.take))
+      const arrived = yield* nextOf(subscription, sizes.length)
       expect(arrived.map(({ body }) => body?.length)).toEqual([10, undefined, most, most, 10])
       expect(arrived.map(({ size }) => size)).toEqual(sizes)
     })

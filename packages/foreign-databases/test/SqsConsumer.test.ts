@@ -1,11 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import type { Socket } from "node:net"
 import type { Received, SqsQueue } from "@tidegate/connectors/Subscriptions"
 import { maxMessageBody } from "@tidegate/model/BrokerSource"
 import { forEver, listening } from "./Brokering.ts"
 import { FakeSqs } from "./FakeSqs.ts"
-import { numbered, opened, rejecting, seen, storing } from "./Subscribing.ts"
+import { numbered, opened, rejecting, running, seen, storing, nextOf } from "./Subscribing.ts"
 
 /** Subscriptions at queues of SQS: first at a service that keeps to the protocol, then at strangers. */
 
@@ -20,10 +20,7 @@ const placeAt = (queueUrl: string, accessKeyId = "AKIA0000000000000000"): SqsQue
 
 const open = (place: SqsQueue, allow?: ReadonlyArray<string>) => opened("sqs", place, allow)
 
-const fake: Effect.Effect<FakeSqs, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.promise(() => FakeSqs.start()),
-  (service) => Effect.promise(() => service.close())
-)
+const fake = running(() => FakeSqs.start())
 
 describe("Subscription at a queue of SQS", () => {
   it.live(
@@ -36,8 +33,7 @@ describe("Subscription at a queue of SQS", () => {
         service.publish("orders", ...numbered(60))
         const subscription = yield* open(placeAt(service.url("orders")))
         const bodies: Array<string> = []
-        const held: Array<Received> = []
-        while (held.length < 20) held.push(...(yield* subscription.take))
+        const held = yield* nextOf(subscription, 20)
         // Nobody asks for more while so many are not settled.
         expect([held.length, consumers.size]).toEqual([20, 0])
         for (let received: ReadonlyArray<Received> = held; ; received = yield* subscription.take) {

@@ -1,6 +1,7 @@
 import { Effect, Layer } from "effect"
 import {
   type Received,
+  type Subscription,
   type SubscriptionPlaces,
   type SubscriptionProtocol,
   Subscriptions
@@ -28,6 +29,28 @@ export const opened = <P extends SubscriptionProtocol>(
       context
     )
   )
+
+/** A fake broker until the scope closes. */
+export const running = <B extends { readonly close: () => Promise<void> }>(start: () => Promise<B>) =>
+  Effect.acquireRelease(Effect.promise(start), (broker) => Effect.promise(() => broker.close()))
+
+/** The next messages, which stay unsettled. */
+export const nextOf = Effect.fnUntraced(function* ({ take }: Pick<Subscription, "take">, count: number) {
+  const all: Array<Received> = []
+  while (all.length < count) all.push(...(yield* take))
+  return all
+})
+
+/** The next messages, each of which is stored as it comes. */
+export const stored = Effect.fnUntraced(function* ({ settle, take }: Subscription, count: number) {
+  const all: Array<Received> = []
+  while (all.length < count) {
+    const received = yield* take
+    yield* settle(storing(received))
+    all.push(...received)
+  }
+  return all
+})
 
 export const seen = (what: string, read: () => boolean) => Effect.promise(() => eventually(what, () => read() || null))
 

@@ -1,9 +1,7 @@
 import type { ReactNode } from "react"
 import { exactJson } from "../gateway.ts"
 import { Below, useDescribed } from "./Faults.tsx"
-import { objectOf, resolved, type Schema, type useDocument } from "./Schema.ts"
-
-type Document = NonNullable<ReturnType<typeof useDocument>["data"]>
+import { type Document, objectOf, resolved, type Schema } from "./Schema.ts"
 
 /** How a member is written: a field of its kind, or JSON for what has members or elements of its own. */
 const kindOf = (schema: Schema): "text" | "number" | "boolean" | "choice" | "json" => {
@@ -66,18 +64,17 @@ const Description = ({ of }: { readonly of: string }) => (
 
 const labelOf = (name: string, isRequired: boolean): string => (isRequired ? `${name} (required)` : name)
 
-/** One field for each member of a schema, required ones first, with the values that it has so far. */
-export const Fields = ({
-  document,
-  prefix,
-  schema,
-  values = {}
-}: {
+export interface FieldsProps {
   readonly document: Document
   readonly schema: Schema
+  /** The beginning of the fields' names. */
   readonly prefix: string
+  /** The values that the members have so far. */
   readonly values?: Readonly<Record<string, unknown>>
-}) => {
+}
+
+/** One field for each member of a schema, required ones first. */
+export const Fields = ({ document, prefix, schema, values = {} }: FieldsProps) => {
   const required = new Set(schema.required ?? [])
   const members = Object.entries(schema.properties ?? {}).toSorted(
     ([a], [b]) => Number(required.has(b)) - Number(required.has(a))

@@ -14,7 +14,7 @@ export interface Schema {
   readonly examples?: ReadonlyArray<unknown>
 }
 
-interface Document {
+export interface Document {
   readonly paths: Readonly<
     Record<
       string,

@@ -1,12 +1,11 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
-import { Edit } from "../../parts/Edit.tsx"
 import { Issues } from "../../parts/Issues.tsx"
 import { Facts, Panel } from "../../parts/Panel.tsx"
 import { Failure, Loading } from "../../parts/States.tsx"
 import { Time } from "../../parts/Time.tsx"
 import { useSession } from "../../session.ts"
-import { EditTyped } from "./EditResource.tsx"
+import { TypedSettings } from "./EditResource.tsx"
 import { Head } from "./Head.tsx"
 
 export const Destination = () => {
@@ -19,7 +18,7 @@ export const Destination = () => {
   })
   if (destination.isPending) return <Loading />
   if (destination.isError) return <Failure error={destination.error} retry={destination.refetch} />
-  const { config, created_at, description, held_until, type } = destination.data
+  const { created_at, description, held_until, type } = destination.data
   return (
     <>
       <Head
@@ -46,21 +45,7 @@ export const Destination = () => {
         />
         <Issues destination={id} />
       </Panel>
-      <Edit
-        call="PATCH /destinations/{id}"
-        title="Settings"
-        value={config}
-        form={(close) => (
-          <EditTyped
-            kind="Destination"
-            call="PATCH /destinations/{id}"
-            stored={destination.data}
-            close={close}
-            save={(changes) => client.patch("/destinations/{id}", { ...path, body: changes })}
-          />
-        )}
-        save={(config) => client.patch("/destinations/{id}", { ...path, body: { config } })}
-      />
+      <TypedSettings kind="Destination" stored={destination.data} />
     </>
   )
 }

@@ -1,11 +1,11 @@
 import { useRef } from "react"
-import { changesOf } from "../../parts/Edit.tsx"
+import { changesOf, Edit } from "../../parts/Edit.tsx"
 import { valuesIn } from "../../parts/Fields.tsx"
 import { Form, TextArea, textIn } from "../../parts/Form.tsx"
 import { useDocument, variantsOf } from "../../parts/Schema.ts"
 import { Failure, Loading } from "../../parts/States.tsx"
 import type { Call } from "../../may.ts"
-import { useRefresh } from "../../session.ts"
+import { useRefresh, useSession } from "../../session.ts"
 import { TryDestination } from "./TryDestination.tsx"
 import { ConfigFields, type Kind, kinds, NameField, settingsOf } from "./TypedFields.tsx"
 
@@ -15,6 +15,11 @@ interface Stored {
   readonly id: string
   readonly name: string
   readonly description: string | null
+}
+
+interface StoredTyped extends Stored {
+  readonly type: string
+  readonly config: Members
 }
 
 const aboutIn = (form: HTMLFormElement): Members => ({
@@ -38,7 +43,7 @@ export const aboutChanges = (form: HTMLFormElement, { description, name }: Store
  * The form of a new source or destination with the present values. Only what differs from what it has shown is sent, so that secrets
  * stay what they are.
  */
-export const EditTyped = ({
+const EditTyped = ({
   call,
   close,
   kind,
@@ -47,7 +52,7 @@ export const EditTyped = ({
 }: {
   readonly kind: Kind
   readonly call: Call
-  readonly stored: Stored & { readonly type: string; readonly config: Members }
+  readonly stored: StoredTyped
   readonly save: (changes: Members) => Promise<unknown>
   readonly close: () => void
 }) => {
@@ -94,5 +99,22 @@ export const EditTyped = ({
         <TryDestination bodyOf={(form) => ({ destination_id: stored.id, destination: changesIn(form) })} />
       ) : null}
     </Form>
+  )
+}
+
+/** The settings of a source or a destination: to look at, and to change in fields or as JSON. */
+export const TypedSettings = ({ kind, stored }: { readonly kind: Kind; readonly stored: StoredTyped }) => {
+  const { client } = useSession()
+  const path = `/${kinds[kind].plural}/{id}` as const
+  const call = `PATCH ${path}` as const
+  const save = (changes: Members) => client.patch(path, { params: { path: { id: stored.id } }, body: changes as never })
+  return (
+    <Edit
+      call={call}
+      title="Settings"
+      value={stored.config}
+      form={(close) => <EditTyped kind={kind} call={call} stored={stored} close={close} save={save} />}
+      save={(config) => save({ config })}
+    />
   )
 }

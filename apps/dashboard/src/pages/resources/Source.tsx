@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
 import { Copy } from "../../parts/Copy.tsx"
-import { Edit } from "../../parts/Edit.tsx"
 import { Facts, Panel } from "../../parts/Panel.tsx"
 import { Failure, Loading } from "../../parts/States.tsx"
 import { subscriptionFacts } from "../../parts/Subscription.tsx"
@@ -11,7 +10,7 @@ import { isPosted } from "../posted.ts"
 import { SendTest } from "../sources/SendTest.tsx"
 import { SetUp } from "../sources/SetUp.tsx"
 import { useSourceTypes } from "../sources/SourceTypes.ts"
-import { EditTyped } from "./EditResource.tsx"
+import { TypedSettings } from "./EditResource.tsx"
 import { Head } from "./Head.tsx"
 
 export const Source = () => {
@@ -22,7 +21,7 @@ export const Source = () => {
   const types = useSourceTypes()
   if (source.isPending) return <Loading />
   if (source.isError) return <Failure error={source.error} retry={source.refetch} />
-  const { config, created_at, delivery_mode, description, next_due_at, subscription_state, type, url } = source.data
+  const { created_at, delivery_mode, description, next_due_at, subscription_state, type, url } = source.data
   const hasChannel = delivery_mode !== undefined
   const hasUrl = isPosted(source.data)
   const known = types.data?.find((one) => one.type === type) ?? null
@@ -78,21 +77,7 @@ export const Source = () => {
       {hasUrl && types.data !== undefined && known?.samples.length !== 0 ? (
         <SendTest key={id} source={source.data} of={known} />
       ) : null}
-      <Edit
-        call="PATCH /sources/{id}"
-        title="Settings"
-        value={config}
-        form={(close) => (
-          <EditTyped
-            kind="Source"
-            call="PATCH /sources/{id}"
-            stored={source.data}
-            close={close}
-            save={(changes) => client.patch("/sources/{id}", { ...path, body: changes })}
-          />
-        )}
-        save={(config) => client.patch("/sources/{id}", { ...path, body: { config } })}
-      />
+      <TypedSettings kind="Source" stored={source.data} />
     </>
   )
 }

@@ -1,8 +1,8 @@
 import { useState } from "react"
-import { Fields, valuesIn } from "../../parts/Fields.tsx"
+import { Fields, type FieldsProps, valuesIn } from "../../parts/Fields.tsx"
 import { ChoiceField, TextField, textIn } from "../../parts/Form.tsx"
 import { Panel } from "../../parts/Panel.tsx"
-import { authKindsOf, objectOf, resolved, type Schema, type useDocument, variantsOf } from "../../parts/Schema.ts"
+import { authKindsOf, type Document, objectOf, resolved, type Schema, variantsOf } from "../../parts/Schema.ts"
 import { useSession } from "../../session.ts"
 import type { SourceType } from "../sources/SourceTypes.ts"
 import { TypeChoice } from "../sources/TypeChoice.tsx"
@@ -34,7 +34,6 @@ export const NameField = ({
 export const longestName = 155
 
 export type Kind = "Source" | "Destination"
-export type Document = NonNullable<ReturnType<typeof useDocument>["data"]>
 
 /** What a form about a kind shows and chooses at first. */
 export const kinds = {
@@ -62,17 +61,7 @@ export const settingsOf = (document: Document, kind: Kind, schema: Schema): Sche
  * The fields of a config. Where it has several kinds of authentication, one of them is chosen, and its settings have fields. A stored
  * credential is shown only with its own kind.
  */
-export const ConfigFields = ({
-  document,
-  prefix,
-  schema,
-  values = {}
-}: {
-  readonly document: Document
-  readonly schema: Schema
-  readonly prefix: string
-  readonly values?: Readonly<Record<string, unknown>>
-}) => {
+export const ConfigFields = ({ document, prefix, schema, values = {} }: FieldsProps) => {
   const authKinds = authKindsOf(document, schema)
   const stored = typeof values["auth_type"] === "string" ? values["auth_type"] : ""
   const whole = objectOf(document, schema)

@@ -1,12 +1,20 @@
-import { Effect, type Fiber } from "effect"
+import type { Effect, Fiber } from "effect"
 import type { AttemptFacts, BatchCalls, BatchPart, HttpSender, Sender } from "@tidegate/connectors/Connector"
-import type { Attempt } from "./Attempt.ts"
+import { Batcher } from "@tidegate/runtime/Batcher"
+import type { Attempt, Outcome } from "./Attempt.ts"
 
 /** An attempt with what a call has of its event. */
 export interface Member {
   readonly attempt: Attempt
   readonly part: BatchPart
   readonly facts: AttemptFacts
+  /** Ends the attempt with its part of the target's answer. Does not throw. */
+  readonly ended: (answer: Outcome, judge: HttpSender["judge"]) => void
+}
+
+interface Gathered {
+  readonly member: Member
+  readonly bytes: number
 }
 
 /** A sender that sends several events with one call. */
@@ -15,22 +23,13 @@ export type BatchSender = HttpSender & { readonly batch: BatchCalls }
 export const isBatchSender = (sender: Sender): sender is BatchSender =>
   sender.kind === "http" && sender.batch !== undefined
 
-interface Waiting {
-  readonly sender: BatchSender
-  readonly members: Array<Member>
-  bytes: number
-  readonly timer: Fiber.Fiber<void>
-}
-
-/**
- * Collects attempts until a call is full or the first one has waited long enough. Only attempts of one sender are together, because a sender has
- * one version of the destination's settings. `send` gets each call's members once.
- */
+/** Collects attempts for calls. Only attempts of one sender are together, because a sender has one version of the destination's settings. */
 export class Batching {
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   readonly #send: (sender: BatchSender, members: ReadonlyArray<Member>) => void
-  #waiting: Waiting | null = null
+  #last: { readonly sender: BatchSender; readonly batcher: Batcher<Gathered> } | null = null
 
+  /** `send` gets the members of each call once. */
   constructor(
     run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>,
     send: (sender: BatchSender, members: ReadonlyArray<Member>) => void
@@ -40,31 +39,16 @@ export class Batching {
   }
 
   add(sender: BatchSender, member: Member): void {
-    const { maxBytes, maxCount, maxWaitMs } = sender.batch.limits
-    const before = this.#waiting
-    if (before !== null && (before.sender !== sender || before.bytes + member.part.bytes > maxBytes)) this.flush()
-    const waiting = (this.#waiting ??= {
-      sender,
-      members: [],
-      bytes: 0,
-      timer: this.#run(
-        Effect.andThen(
-          Effect.sleep(maxWaitMs),
-          Effect.sync(() => this.flush())
+    if (this.#last?.sender !== sender) {
+      this.#last?.batcher.flush()
+      const batcher = new Batcher<Gathered>(sender.batch.limits, this.#run, (gathered) =>
+        this.#send(
+          sender,
+          gathered.map(({ member }) => member)
         )
       )
-    })
-    waiting.members.push(member)
-    waiting.bytes += member.part.bytes
-    if (waiting.members.length >= maxCount || waiting.bytes >= maxBytes) this.flush()
-  }
-
-  /** Sends what waits. */
-  flush(): void {
-    const waiting = this.#waiting
-    if (waiting === null) return
-    this.#waiting = null
-    waiting.timer.interruptUnsafe()
-    this.#send(waiting.sender, waiting.members)
+      this.#last = { sender, batcher }
+    }
+    this.#last.batcher.add({ member, bytes: member.part.bytes })
   }
 }

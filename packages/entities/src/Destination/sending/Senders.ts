@@ -109,9 +109,8 @@ export const makeSenders = Effect.fnUntraced(function* (
   /** Sends one call of several attempts. */
   const sendBatch = (sender: BatchSender, members: ReadonlyArray<Member>): void => {
     const [{ attempt, facts }] = members as readonly [Member, ...ReadonlyArray<Member>]
-    const ended = (then: (member: Member, place: number) => void): void =>
-      members.forEach((member, place) => guarded(member.attempt, () => then(member, place)))
-    const broke = (cause: unknown): void => ended((member) => brokeDown(member.attempt, cause))
+    const broke = (cause: unknown): void =>
+      members.forEach((member) => guarded(member.attempt, () => brokeDown(member.attempt, cause)))
     // Each attempt records its part: a server must not have one answer stored hundreds of times.
     const longest = Math.max(leastOfAnswer, Math.floor(maxCapturedBytes / members.length))
     const shortened = (outcome: Outcome): Outcome =>
@@ -138,7 +137,7 @@ export const makeSenders = Effect.fnUntraced(function* (
     }
     exchanged().then((outcome) => {
       if (outcome.errorCode !== null || outcome.status === null) {
-        return ended((member) => answered(member.attempt, shortened(outcome), sender.judge))
+        return members.forEach((member) => member.ended(shortened(outcome), sender.judge))
       }
       let results: ReturnType<typeof sender.batch.judge>
       try {
@@ -148,10 +147,13 @@ export const makeSenders = Effect.fnUntraced(function* (
       }
       // Nobody knows which of them the target does not take: the others have to arrive.
       if (results === null) return members.forEach((member) => sendBatch(sender, [member]))
-      ended((member, place) => {
-        const { body, verdict } = results[place]!
-        answered(member.attempt, shortened({ ...outcome, body, bodyTruncated: false }), () => verdict)
-      })
+      const judged = results
+      members.forEach(({ attempt, ended }, place) =>
+        guarded(attempt, () => {
+          const { body, verdict } = judged[place]!
+          ended(shortened({ ...outcome, body, bodyTruncated: false }), () => verdict)
+        })
+      )
     }, broke)
   }
   const batching = new Batching(run, sendBatch)

@@ -6,7 +6,7 @@ import { Secrets } from "@tidegate/storage/secrets/Secrets"
 import { NotObtained } from "../../tokens/TokenAnswers.ts"
 import { type Attempt, factsOf, type Outcome, unanswered } from "./Attempt.ts"
 import { type EndingHost, makeAttemptEnding } from "./AttemptEnding.ts"
-import { isBatchSender } from "./Batching.ts"
+import { isBatchSender, type Member } from "./Batching.ts"
 import type { DestinationState, ConnectionQueueSettings } from "../DestinationState.ts"
 import { withCredentials } from "./ForwardedCredentials.ts"
 import type { Opened, Opening } from "./Opened.ts"
@@ -113,30 +113,8 @@ export const makeSending = Effect.fnUntraced(function* ({ opening, ...host }: Se
     const shown = credentials === "forward" ? item.payload : message
     const plain = factsOf(attempt, connection, destination, shown)
     const facts = sender.kind === "http" && sender.marksMessages === true ? senders.marked(attempt, plain) : plain
-    if (sender.kind === "session") {
-      attempt.method = sender.method
-      attempt.url = sender.shownUrl
-      return senders.session(attempt, session!, message, facts)
-    }
-    if (isBatchSender(sender) && attempt.call === null) {
-      const { method, part: partOf, shownUrl } = sender.batch
-      attempt.method = method
-      attempt.url = shownUrl
-      const part = partOf(message, facts)
-      if (part instanceof Refusal) return refuse(attempt, part.code, part.message, true)
-      return senders.batch(sender, { attempt, part, facts })
-    }
-    const request = sender.prepare(message, facts)
-    attempt.method = request.method
-    attempt.url = request.shownUrl
-    if (request instanceof Refusal) return refuse(attempt, request.code, request.message, true)
-    if (sender.kind === "tunnel") return senders.tunnel(attempt, sender, request, facts, ways.tunnel!)
-    if (sender.kind === "pull") return senders.pull(attempt, sender, request, facts, ways.polls!)
-    if (sender.kind === "local") return senders.local(attempt, sender, request)
-    const { judge } = sender
-    // An attempt that waited for its token has only the rest of its time.
-    const waitedMs = token === null ? 0 : now() - attempt.startedAt
-    senders.http(attempt, sender, request, facts, waitedMs, (answer) =>
+    /** Ends the attempt with the target's answer, unless another token may be accepted. */
+    const ended: Member["ended"] = (answer, judge) =>
       guarded(attempt, () => {
         if (token === null || answer.status !== 401 || isRenewed) {
           if (token !== null && answer.status !== null && answer.status !== 401) opening.tokens.accepted()
@@ -152,7 +130,30 @@ export const makeSending = Effect.fnUntraced(function* ({ opening, ...host }: Se
           () => answered(attempt, answer, judge)
         )
       })
-    )
+    if (sender.kind === "session") {
+      attempt.method = sender.method
+      attempt.url = sender.shownUrl
+      return senders.session(attempt, session!, message, facts)
+    }
+    if (isBatchSender(sender) && attempt.call === null) {
+      const { method, part: partOf, shownUrl } = sender.batch
+      attempt.method = method
+      attempt.url = shownUrl
+      const part = partOf(message, facts)
+      if (part instanceof Refusal) return refuse(attempt, part.code, part.message, true)
+      if (part !== null) return senders.batch(sender, { attempt, part, facts, ended })
+    }
+    const request = sender.prepare(message, facts)
+    attempt.method = request.method
+    attempt.url = request.shownUrl
+    if (request instanceof Refusal) return refuse(attempt, request.code, request.message, true)
+    if (sender.kind === "tunnel") return senders.tunnel(attempt, sender, request, facts, ways.tunnel!)
+    if (sender.kind === "pull") return senders.pull(attempt, sender, request, facts, ways.polls!)
+    if (sender.kind === "local") return senders.local(attempt, sender, request)
+    const { judge } = sender
+    // An attempt that waited for its token has only the rest of its time.
+    const waitedMs = token === null ? 0 : now() - attempt.startedAt
+    senders.http(attempt, sender, request, facts, waitedMs, (answer) => ended(answer, judge))
   }
 
   return {

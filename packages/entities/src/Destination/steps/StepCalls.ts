@@ -5,7 +5,7 @@ import { type Attempt, beginAttempt, type CallSettings, type Outcome } from "../
 import { waitOf } from "../../holds/TargetHold.ts"
 import { Call } from "../../limits/Calls.ts"
 import type { Ending } from "../../limits/ConcurrencyLimit.ts"
-import type { DeliveryItem } from "../queue/DeliveryItem.ts"
+import { type DeliveryItem, newItem, payloadOf } from "../queue/DeliveryItem.ts"
 import type { DeliveryQueue } from "../queue/DeliveryQueue.ts"
 import type { DestinationState, ConnectionQueueSettings } from "../DestinationState.ts"
 import type { Ends } from "../sending/AttemptEnding.ts"
@@ -167,38 +167,15 @@ const refusalOf = (destination: DestinationState | null): StepSent | null => {
 const late = ({ timeout_ms }: StepSend): StepSent => failure("TIMEOUT", `no full answer within ${timeout_ms} ms`)
 
 /** A step in the shape that an attempt has for an event. */
-const itemOf = (message: StepSend, now: number): DeliveryItem => {
-  const { attempt, key, request, since, team_id, workflow } = message
-  const { body, headers, id, method, path, presented, query, source_id } = request
-  return {
-    eventId: key,
-    teamId: team_id,
-    connectionId: workflow.id,
-    sourceId: source_id,
-    createdAt: since,
-    dueAt: now,
-    attempts: attempt - 1,
-    firstAttemptAt: null,
-    lastAttemptAt: null,
-    trigger: "INITIAL",
-    rootEventId: null,
-    retryOperationId: null,
-    orderingKey: null,
-    place: null,
-    payload: {
-      requestId: id,
-      method,
-      path,
-      query,
-      headers,
-      presented,
-      body,
-      verified: false,
-      originalIp: null,
-      dataId: null
-    }
-  }
-}
+const itemOf = ({ attempt, key, request, since, team_id, workflow }: StepSend, now: number): DeliveryItem => ({
+  ...newItem(
+    { id: key, connectionId: workflow.id, dueAt: now, orderingKey: null },
+    { teamId: team_id, sourceId: request.source_id },
+    since,
+    payloadOf(request, { ...request, verified: false, originalIp: null })
+  ),
+  attempts: attempt - 1
+})
 
 const connectionQueueOf = ({ request, workflow }: StepSend): ConnectionQueueSettings => ({
   id: workflow.id,

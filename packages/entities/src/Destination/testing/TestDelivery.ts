@@ -20,7 +20,7 @@ import { settingsKey } from "../../tokens/Held.ts"
 import { inMemory } from "../../tokens/TokenStore.ts"
 import { type ConnectionQueueSettings, type DestinationState, openSender, stateOf } from "../DestinationState.ts"
 import { tokenStore } from "../DestinationTokens.ts"
-import type { DeliveryItem } from "../queue/DeliveryItem.ts"
+import { type DeliveryItem, newItem, payloadOf } from "../queue/DeliveryItem.ts"
 import { type Attempt, beginAttempt, type Outcome, unanswered } from "../sending/Attempt.ts"
 import { DeliveryRuntime } from "../sending/DeliveryRuntime.ts"
 import { makeOpening } from "../sending/Opened.ts"
@@ -162,34 +162,21 @@ const connection: ConnectionQueueSettings = {
 const itemOf = (teamId: string, sample: RequestSample, at: number): DeliveryItem => {
   const { body = sampleBody, headers = {}, method = "POST", path = "/" } = sample
   const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
-  return {
-    eventId: newId(prefixes.event, at),
-    teamId,
-    connectionId: "",
-    sourceId: "",
-    createdAt: at,
-    dueAt: at,
-    attempts: 0,
-    firstAttemptAt: null,
-    lastAttemptAt: null,
-    trigger: "INITIAL",
-    rootEventId: null,
-    retryOperationId: null,
-    orderingKey: null,
-    place: null,
-    payload: {
-      requestId: newId(prefixes.request, at),
-      method,
-      path,
-      query: queryOf(sample),
-      headers: { "content-type": "application/json", ...lower },
-      presented: null,
-      body: Buffer.from(typeof body === "string" ? body : JSON.stringify(body)),
-      verified: false,
-      originalIp: null,
-      dataId: null
-    }
-  }
+  return newItem(
+    { id: newId(prefixes.event, at), connectionId: connection.id, dueAt: at, orderingKey: null },
+    { teamId, sourceId: "" },
+    at,
+    payloadOf(
+      { method, path, query: queryOf(sample), headers: { "content-type": "application/json", ...lower } },
+      {
+        id: newId(prefixes.request, at),
+        presented: null,
+        body: Buffer.from(typeof body === "string" ? body : JSON.stringify(body)),
+        verified: false,
+        originalIp: null
+      }
+    )
+  )
 }
 
 const answerOf = ({ attempt, outcome, verdict }: Ended): DestinationTest => {

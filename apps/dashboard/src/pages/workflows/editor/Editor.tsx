@@ -6,33 +6,21 @@ import type { Row } from "../../../gateway.ts"
 import { useFilters } from "../../../parts/Filters.tsx"
 import { Graph } from "../../../parts/Graph.tsx"
 import { ForOwners } from "../../../parts/OnlyOwners.tsx"
-import { Facts, Panel } from "../../../parts/Panel.tsx"
-import { Preview, previewOf } from "../../../parts/Preview.tsx"
-import { useDocument } from "../../../parts/Schema.ts"
+import { Panel } from "../../../parts/Panel.tsx"
+import { previewOf } from "../../../parts/Preview.tsx"
+import { type Document, useDocument } from "../../../parts/Schema.ts"
 import { Failure, Loading } from "../../../parts/States.tsx"
 import { Status } from "../../../parts/Status.tsx"
-import { beginOf, edgesOf, nodesOf, portsOf, type Step, trigger } from "../../../parts/StepGraph.ts"
+import { edgesOf, nodesOf, trigger } from "../../../parts/StepGraph.ts"
 import { useRefresh, useSession } from "../../../session.ts"
 import { graphOf } from "../Comparison.tsx"
 import { Conflict } from "./Conflict.tsx"
-import { edge, type Definition, type Remark, remarksOf, stepAt } from "./Definition.ts"
+import { type Definition, type Remark, remarksOf, stepAt, withoutStep, withStep } from "./Definition.ts"
 import { Edges } from "./Edges.tsx"
 import { pathsIn } from "./Paths.ts"
-import { type Document, kindsOf, StepForm } from "./StepForm.tsx"
-
-/** What the last test did at a step. */
-const Tested = ({ step }: { readonly step: Row<"WorkflowTest">["steps"][number] }) => (
-  <Panel title="In the test" right={<Status of={step.status} />}>
-    <Facts
-      of={[
-        ["Error", step.error_code === null ? undefined : `${step.error_code}: ${step.error_message ?? ""}`],
-        ["Skipped because", step.skip_reason ?? undefined]
-      ]}
-    />
-    <Preview title="Input" of={step.input_preview} />
-    <Preview title="Output" of={step.output_preview} />
-  </Panel>
-)
+import { useSample } from "./Sample.ts"
+import { kindsOf, StepForm } from "./StepForm.tsx"
+import { Tested } from "./Tested.tsx"
 
 const Editor = ({
   document,
@@ -44,7 +32,7 @@ const Editor = ({
   /** What is edited instead of the live definition. */
   readonly draft: Row<"WorkflowDraft"> | null
 }) => {
-  const { client, team } = useSession()
+  const { client } = useSession()
   const refresh = useRefresh()
   const path = { path: { id: workflow.id } }
   const [graph, setGraph] = useState<Definition>(
@@ -58,28 +46,9 @@ const Editor = ({
   const [theirs, setTheirs] = useState<Row<"Workflow"> | null>(null)
   const [test, setTest] = useState<Row<"WorkflowTest"> | null>(null)
   const [requestId, setRequestId] = useState("")
-  const sourceId = workflow.source_id
-  const latest = useQuery({
-    queryKey: ["latest request", team, sourceId],
-    queryFn: async () => {
-      const { models } = await client.get("/requests", {
-        params: { query: { source_id: [sourceId!], from: "now-7d", limit: 1 } }
-      })
-      return models[0]?.id ?? ""
-    },
-    enabled: sourceId !== null,
-    staleTime: Infinity
-  })
-  const sampleId = requestId === "" ? (latest.data ?? "") : requestId
-  const sample = useQuery({
-    queryKey: ["sample", team, sampleId],
-    queryFn: () => client.get("/requests/{id}", { params: { path: { id: sampleId } } }),
-    enabled: sampleId !== "",
-    retry: false
-  })
-  const data = sample.data?.data
+  const { isLoading, latestId, paths: sampled, sampleId } = useSample(workflow.source_id, requestId)
   const paths = [
-    ...pathsIn({ body: data?.body, headers: data?.headers, method: data?.method, path: data?.path }, trigger),
+    ...sampled,
     ...(test?.steps ?? []).flatMap(({ output_preview, step_id }) =>
       output_preview === null ? [] : pathsIn(previewOf(output_preview), `steps.${step_id}.output`)
     )
@@ -93,22 +62,12 @@ const Editor = ({
     setSaid(null)
   }
   const add = () => {
-    let number = graph.steps.length + 1
-    while (graph.steps.some(({ id }) => id === `${kind}_${number}`)) number++
-    const id = `${kind}_${number}`
-    // A step after a branch gets a path that leads nowhere yet.
-    const ports = portsOf(step)
-    const used = new Set(graph.edges.filter((one) => beginOf(one) === selected).map((one) => one.source_port ?? "out"))
-    const port = ports.find((one) => !used.has(one)) ?? ports[0]
-    const leads = port === undefined ? [] : [edge(selected, port, id)]
-    change({ steps: [...graph.steps, { id, kind, config: {} } as Step], edges: [...graph.edges, ...leads] })
+    const { definition, id } = withStep(graph, kind, selected)
+    change(definition)
     setSelected(id)
   }
   const remove = (id: string) => {
-    change({
-      steps: graph.steps.filter((one) => one.id !== id),
-      edges: graph.edges.filter((one) => beginOf(one) !== id && one.target_step_id !== id)
-    })
+    change(withoutStep(graph, id))
     setSelected(trigger)
   }
   const warningsOf = (warnings: ReadonlyArray<Row<"Warning">> = []): ReadonlyArray<Remark> =>
@@ -172,7 +131,7 @@ const Editor = ({
           <Link to={`/workflows/${workflow.id}`} className="button">
             Back
           </Link>
-          <button type="button" disabled={latest.isLoading} onClick={() => void run()}>
+          <button type="button" disabled={isLoading} onClick={() => void run()}>
             Test
           </button>
           <button type="button" onClick={() => void saveDraft()}>
@@ -235,7 +194,7 @@ const Editor = ({
               <input
                 id="sample"
                 value={requestId}
-                placeholder={latest.data === undefined || latest.data === "" ? "An empty request" : latest.data}
+                placeholder={latestId === "" ? "An empty request" : latestId}
                 onChange={({ target }) => setRequestId(target.value.trim())}
               />
             </div>

@@ -2,12 +2,10 @@ import { useQuery } from "@tanstack/react-query"
 import { useRef, useState } from "react"
 import { messageOf } from "../../../gateway.ts"
 import { Fields, valuesIn } from "../../../parts/Fields.tsx"
-import { objectOf, resolved, type Schema, type useDocument } from "../../../parts/Schema.ts"
+import { type Document, objectOf, resolved, type Schema } from "../../../parts/Schema.ts"
 import type { Step } from "../../../parts/StepGraph.ts"
 import { useSession } from "../../../session.ts"
 import { mostPaths } from "./Paths.ts"
-
-export type Document = NonNullable<ReturnType<typeof useDocument>["data"]>
 
 /** The schema of a kind's settings in the API's document. */
 const configOf = (document: Document, kind: string): Schema => {

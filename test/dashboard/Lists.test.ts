@@ -48,6 +48,51 @@ describe.skipIf(!hasBrowser)("Lists of the dashboard", () => {
     await row.waitFor()
   })
 
+  it("Attempts of all events are narrowed to a connection and a status, a row is a link to its attempt, and keys open it", async ({
+    gateway,
+    page,
+    sent
+  }) => {
+    const { models } = await gateway.api("GET", `/attempts?event_id=${sent.event}`)
+    const { connection_id, id } = models[0]!
+    const other = await gateway.connection(sent.source, await gateway.destination({ url: "http://127.0.0.1:9" }))
+    await turnTo(page, `attempts?connection_id=${other.id}`)
+    await page.getByText("There are no attempts with these filters.").waitFor()
+    await turnTo(page, "attempts")
+    await addFilter(page, "status:succ")
+    await page.waitForURL(/status=SUCCESSFUL/)
+    await turnTo(page, `attempts?connection_id=${connection_id}&status=FAILED`)
+    await page.getByText("There are no attempts with these filters.").waitFor()
+    await page.getByRole("button", { name: "Remove the filter Status: Failed" }).click()
+    const row = page.locator(`.list a[href$="/attempts/${id}"]`)
+    await row.waitFor()
+    const opened = page.context().waitForEvent("page")
+    await row.click({ modifiers: ["ControlOrMeta"] })
+    const tab = await opened
+    await tab.waitForURL(new RegExp(`/attempts/${id}`))
+    await tab.close()
+    await page.locator("h1").click()
+    await page.keyboard.press("j")
+    await page.keyboard.press("Enter")
+    await heading(page, "Attempt").waitFor()
+    await page.getByRole("heading", { name: "Answer of the target" }).waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.getByRole("link", { name: sent.event }).click()
+    await heading(page, "Event").waitFor()
+  })
+
+  it("The page of attempts says why it shows none, and reads them again when it is told to", async ({ page, sent }) => {
+    await page.route("**/v1/attempts?*", (route) =>
+      route.fulfill({ status: 503, json: { code: "QUEUE_UNAVAILABLE", message: "The database does not answer." } })
+    )
+    await turnTo(page, "attempts")
+    await page.getByRole("alert").getByText("The database does not answer.").waitFor()
+    await page.unroute("**/v1/attempts?*")
+    await page.getByRole("button", { name: "Try again" }).click()
+    await page.locator(".list a").first().waitFor()
+    expect(sent.event).toMatch(/^evt_/)
+  })
+
   it("An event leads to the form that edits its request and sends it", async ({ page, sent }) => {
     await turnTo(page, `events/${sent.event}`)
     await page.getByRole("link", { name: "Edit and send…" }).click()

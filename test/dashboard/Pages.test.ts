@@ -57,6 +57,7 @@ const it = pageIt
 const lists = [
   "Requests",
   "Events",
+  "Attempts",
   "Workflow runs",
   "Bulk operations",
   "Sources",
@@ -617,7 +618,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.keyboard.press("Control+k")
     await field.fill(models[0]!.id)
     await page.keyboard.press("Enter")
-    await page.waitForURL(new RegExp(`events/${models[0]!.event_id}`))
+    await page.waitForURL(new RegExp(`attempts/${models[0]!.id}`))
     await page.keyboard.press("Control+k")
     await field.fill("nothing has this name")
     await page.getByText("Nothing has this name or id.").waitFor()

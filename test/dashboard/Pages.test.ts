@@ -140,6 +140,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await addFilter(page, "status:successful")
     await firstRow(page).click()
     await page.getByText("document.title='run'").first().waitFor()
+    await page.getByText('"serial": 12345678901234567890').waitFor()
     expect(await page.title()).toBe("Tidegate")
     expect(await page.locator("main img, main script").count()).toBe(0)
   })

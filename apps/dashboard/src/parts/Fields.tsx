@@ -1,5 +1,5 @@
 import type { ReactNode } from "react"
-import { exactJson } from "../gateway.ts"
+import { exactJson, isMembers, numberOf } from "../json.ts"
 import { Below, useDescribed } from "./Faults.tsx"
 import { objectOf, resolved, type Schema, type useDocument } from "./Schema.ts"
 
@@ -38,8 +38,7 @@ const nestedOf = (document: Document, schema: Schema, isRequired: boolean): Sche
   return isShort && (isRequired || isPlain) ? found : null
 }
 
-const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {}
+const membersOf = (value: unknown): Readonly<Record<string, unknown>> => (isMembers(value) ? value : {})
 
 /** A stored secret as a read shows it. To write it back means that it stays. */
 const isMasked = (text: string): boolean => text.includes("****")
@@ -193,7 +192,7 @@ export const valuesIn = (form: HTMLFormElement, prefix: string): Record<string, 
     const { kind } = field.dataset
     placeFor(values, path)[name] =
       kind === "number"
-        ? Number(field.value)
+        ? numberOf(field.value)
         : kind === "boolean"
           ? field.value === "true"
           : kind === "json"

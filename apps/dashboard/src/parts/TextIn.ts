@@ -1,3 +1,4 @@
+import { isNested } from "../json.ts"
 import type { Page } from "./Pages.ts"
 
 /** No index of the gateway has bodies: for a text, this many of the newest rows are read, page by page. */
@@ -19,7 +20,7 @@ function* textsIn(value: unknown): Generator<string> {
   while (open.length > 0) {
     const one = open.pop()
     if (typeof one === "string") yield one
-    else if (typeof one === "object" && one !== null) {
+    else if (isNested(one)) {
       for (const [name, member] of Object.entries(one)) {
         if (!Array.isArray(one)) yield name
         open.push(member)

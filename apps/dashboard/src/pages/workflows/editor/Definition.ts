@@ -1,5 +1,5 @@
 import { TidegateError } from "@tidegate/client/source"
-import { messageOf } from "../../../gateway.ts"
+import { messageOf, type Row } from "../../../gateway.ts"
 import { type Step, type StepEdge, trigger } from "../../../parts/StepGraph.ts"
 
 /** What the editor changes, and what the gateway says about it. */
@@ -21,6 +21,11 @@ export const stepAt = (steps: ReadonlyArray<Step>, path: string): string | null 
   if (place === undefined) return null
   return steps.find(({ id }) => id === place)?.id ?? steps[Number(place)]?.id ?? null
 }
+
+export const warningsOf = (
+  steps: ReadonlyArray<Step>,
+  warnings: ReadonlyArray<Row<"Warning">> = []
+): ReadonlyArray<Remark> => warnings.map(({ message, path }) => ({ stepId: stepAt(steps, path), message }))
 
 interface Issue {
   readonly step_id: string | null

@@ -6,33 +6,24 @@ import type { Row } from "../../../gateway.ts"
 import { useFilters } from "../../../parts/Filters.tsx"
 import { Graph } from "../../../parts/Graph.tsx"
 import { ForOwners } from "../../../parts/OnlyOwners.tsx"
-import { Facts, Panel } from "../../../parts/Panel.tsx"
-import { Preview, previewOf } from "../../../parts/Preview.tsx"
+import { Panel } from "../../../parts/Panel.tsx"
+import { previewOf } from "../../../parts/Preview.tsx"
 import { useDocument } from "../../../parts/Schema.ts"
 import { Failure, Loading } from "../../../parts/States.tsx"
 import { Status } from "../../../parts/Status.tsx"
-import { beginOf, edgesOf, nodesOf, portsOf, type Step, trigger } from "../../../parts/StepGraph.ts"
+import { beginOf, edgesOf, nodesOf, type Step, trigger } from "../../../parts/StepGraph.ts"
 import { useRefresh, useSession } from "../../../session.ts"
 import { graphOf } from "../Comparison.tsx"
+import { useCheck } from "./Check.ts"
 import { Conflict } from "./Conflict.tsx"
-import { edge, type Definition, type Remark, remarksOf, stepAt } from "./Definition.ts"
+import { edge, type Definition, type Remark, remarksOf, warningsOf } from "./Definition.ts"
 import { Edges } from "./Edges.tsx"
 import { pathsIn } from "./Paths.ts"
-import { type Document, kindsOf, StepForm } from "./StepForm.tsx"
-
-/** What the last test did at a step. */
-const Tested = ({ step }: { readonly step: Row<"WorkflowTest">["steps"][number] }) => (
-  <Panel title="In the test" right={<Status of={step.status} />}>
-    <Facts
-      of={[
-        ["Error", step.error_code === null ? undefined : `${step.error_code}: ${step.error_message ?? ""}`],
-        ["Skipped because", step.skip_reason ?? undefined]
-      ]}
-    />
-    <Preview title="Input" of={step.input_preview} />
-    <Preview title="Output" of={step.output_preview} />
-  </Panel>
-)
+import { CheckNote, Remarks, StepRemarks } from "./Remarks.tsx"
+import { useSample } from "./Sample.ts"
+import { StepForm } from "./StepForm.tsx"
+import { type Document, kindsOf, portsOf } from "./StepKinds.ts"
+import { Tested } from "./Tested.tsx"
 
 const Editor = ({
   document,
@@ -44,7 +35,7 @@ const Editor = ({
   /** What is edited instead of the live definition. */
   readonly draft: Row<"WorkflowDraft"> | null
 }) => {
-  const { client, team } = useSession()
+  const { client } = useSession()
   const refresh = useRefresh()
   const path = { path: { id: workflow.id } }
   const [graph, setGraph] = useState<Definition>(
@@ -58,26 +49,7 @@ const Editor = ({
   const [theirs, setTheirs] = useState<Row<"Workflow"> | null>(null)
   const [test, setTest] = useState<Row<"WorkflowTest"> | null>(null)
   const [requestId, setRequestId] = useState("")
-  const sourceId = workflow.source_id
-  const latest = useQuery({
-    queryKey: ["latest request", team, sourceId],
-    queryFn: async () => {
-      const { models } = await client.get("/requests", {
-        params: { query: { source_id: [sourceId!], from: "now-7d", limit: 1 } }
-      })
-      return models[0]?.id ?? ""
-    },
-    enabled: sourceId !== null,
-    staleTime: Infinity
-  })
-  const sampleId = requestId === "" ? (latest.data ?? "") : requestId
-  const sample = useQuery({
-    queryKey: ["sample", team, sampleId],
-    queryFn: () => client.get("/requests/{id}", { params: { path: { id: sampleId } } }),
-    enabled: sampleId !== "",
-    retry: false
-  })
-  const data = sample.data?.data
+  const { data, isLoading: isSampleLoading, latestId, sampleId } = useSample(workflow.source_id, requestId)
   const paths = [
     ...pathsIn({ body: data?.body, headers: data?.headers, method: data?.method, path: data?.path }, trigger),
     ...(test?.steps ?? []).flatMap(({ output_preview, step_id }) =>
@@ -88,16 +60,20 @@ const Editor = ({
   const tested = test?.steps.find(({ step_id }) => step_id === selected)
   const body = { steps: [...graph.steps], edges: [...graph.edges] }
 
+  const check = useCheck(workflow.id, graph)
+
   const change = (next: Definition) => {
     setGraph(next)
     setSaid(null)
+    // They were about the steps before: the check says what is wrong with these.
+    setRemarks([])
   }
   const add = () => {
     let number = graph.steps.length + 1
     while (graph.steps.some(({ id }) => id === `${kind}_${number}`)) number++
     const id = `${kind}_${number}`
     // A step after a branch gets a path that leads nowhere yet.
-    const ports = portsOf(step)
+    const ports = portsOf(document, step)
     const used = new Set(graph.edges.filter((one) => beginOf(one) === selected).map((one) => one.source_port ?? "out"))
     const port = ports.find((one) => !used.has(one)) ?? ports[0]
     const leads = port === undefined ? [] : [edge(selected, port, id)]
@@ -111,8 +87,6 @@ const Editor = ({
     })
     setSelected(trigger)
   }
-  const warningsOf = (warnings: ReadonlyArray<Row<"Warning">> = []): ReadonlyArray<Remark> =>
-    warnings.map(({ message, path }) => ({ stepId: stepAt(graph.steps, path), message }))
   const save = async (over: number) => {
     setRemarks([])
     setSaid(null)
@@ -121,7 +95,7 @@ const Editor = ({
       setVersion(saved.version)
       setTheirs(null)
       setSaid(`Saved as version ${saved.version}`)
-      setRemarks(warningsOf(saved.warnings))
+      setRemarks(warningsOf(graph.steps, saved.warnings))
       await refresh()
     } catch (error) {
       if (error instanceof TidegateError && error.code === "workflow_conflict") {
@@ -137,7 +111,7 @@ const Editor = ({
       const base = draft === null ? { version } : { run_label: draft.run_label }
       const saved = await client.put("/workflows/{id}/draft", { params: path, body: { ...base, ...body } })
       setSaid("Saved as the draft")
-      setRemarks(warningsOf(saved.warnings))
+      setRemarks(warningsOf(graph.steps, saved.warnings))
       await refresh()
     } catch (error) {
       setRemarks(remarksOf(error))
@@ -154,8 +128,10 @@ const Editor = ({
     }
   }
   const statuses = new Map((test?.steps ?? []).map(({ status, step_id }) => [step_id, status]))
-  const faulty = new Set(remarks.flatMap(({ stepId }) => stepId ?? []))
-  const others = remarks.filter(({ stepId }) => stepId !== selected || step === undefined)
+  const isAnswer = remarks.length > 0
+  const shown = isAnswer ? remarks : [...check.issues, ...check.warnings]
+  const faulty = new Set(shown.flatMap(({ stepId }) => stepId ?? []))
+  const others = shown.filter(({ stepId }) => stepId !== selected || step === undefined)
   return (
     <>
       <header>
@@ -172,7 +148,7 @@ const Editor = ({
           <Link to={`/workflows/${workflow.id}`} className="button">
             Back
           </Link>
-          <button type="button" disabled={latest.isLoading} onClick={() => void run()}>
+          <button type="button" disabled={isSampleLoading} onClick={() => void run()}>
             Test
           </button>
           <button type="button" onClick={() => void saveDraft()}>
@@ -196,20 +172,8 @@ const Editor = ({
           }}
         />
       )}
-      {others.length === 0 ? null : (
-        <ul className="notice bad plain" role="alert">
-          {others.map(({ message, stepId }) => (
-            <li key={`${stepId ?? ""} ${message}`}>
-              {stepId === null ? null : (
-                <button type="button" className="link" onClick={() => setSelected(stepId)}>
-                  {stepId}
-                </button>
-              )}{" "}
-              {message}
-            </li>
-          ))}
-        </ul>
-      )}
+      <CheckNote of={check} />
+      <Remarks of={others} isAnswer={isAnswer} select={setSelected} />
       {test === null ? null : (
         <div className="notice" role="status">
           The test ended: <Status of={test.outcome ?? test.status} /> Select a step to see its input and output. No
@@ -235,7 +199,7 @@ const Editor = ({
               <input
                 id="sample"
                 value={requestId}
-                placeholder={latest.data === undefined || latest.data === "" ? "An empty request" : latest.data}
+                placeholder={latestId === "" ? "An empty request" : latestId}
                 onChange={({ target }) => setRequestId(target.value.trim())}
               />
             </div>
@@ -259,7 +223,13 @@ const Editor = ({
               ))}
             </select>
           </div>
-          <Edges key={selected} from={selected} graph={graph} change={(edges) => change({ ...graph, edges })} />
+          <Edges
+            key={selected}
+            document={document}
+            from={selected}
+            graph={graph}
+            change={(edges) => change({ ...graph, edges })}
+          />
           {tested === undefined ? null : <Tested step={tested} />}
           {step === undefined ? (
             <p className="muted">Select a step to change it.</p>
@@ -276,13 +246,7 @@ const Editor = ({
                 </button>
               }
             >
-              {remarks
-                .filter(({ stepId }) => stepId === step.id)
-                .map(({ message }) => (
-                  <p key={message} role="alert" className="notice bad">
-                    {message}
-                  </p>
-                ))}
+              <StepRemarks of={shown.filter(({ stepId }) => stepId === step.id)} isAnswer={isAnswer} />
               <StepForm
                 key={step.id}
                 document={document}

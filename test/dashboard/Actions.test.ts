@@ -60,7 +60,7 @@ describe.skipIf(!hasBrowser)("Actions of the dashboard", () => {
       "runs?status=failed"
     )
     const figure = (label: string | RegExp) => page.locator(".figure").filter({ hasText: label }).locator("strong")
-    await figure("p50 / p99 to the target, newest 1")
+    await figure("p50 / p99 to the target, of all 1")
       .getByText(/^\S+ m?s \/ \S+ m?s$/)
       .waitFor()
     expect([await figure("Error rate").innerText(), await figure("The oldest that waits").innerText()]).toEqual([

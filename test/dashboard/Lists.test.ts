@@ -48,6 +48,99 @@ describe.skipIf(!hasBrowser)("Lists of the dashboard", () => {
     await row.waitFor()
   })
 
+  it("Attempts of all events are narrowed to a connection and a status, a row is a link to its attempt, and keys open it", async ({
+    gateway,
+    page,
+    sent
+  }) => {
+    const { models } = await gateway.api("GET", `/attempts?event_id=${sent.event}`)
+    const { connection_id, id } = models[0]!
+    const other = await gateway.connection(sent.source, await gateway.destination({ url: "http://127.0.0.1:9" }))
+    await turnTo(page, `attempts?connection_id=${other.id}`)
+    await page.getByText("There are no attempts with these filters.").waitFor()
+    await turnTo(page, "attempts")
+    await addFilter(page, "status:succ")
+    await page.waitForURL(/status=SUCCESSFUL/)
+    await turnTo(page, `attempts?connection_id=${connection_id}&status=FAILED`)
+    await page.getByText("There are no attempts with these filters.").waitFor()
+    await page.getByRole("button", { name: "Remove the filter Status: Failed" }).click()
+    const row = page.locator(`.list a[href$="/attempts/${id}"]`)
+    await row.waitFor()
+    const opened = page.context().waitForEvent("page")
+    await row.click({ modifiers: ["ControlOrMeta"] })
+    const tab = await opened
+    await tab.waitForURL(new RegExp(`/attempts/${id}`))
+    await tab.close()
+    await page.locator("h1").click()
+    await page.keyboard.press("j")
+    await page.keyboard.press("Enter")
+    await heading(page, "Attempt").waitFor()
+    await page.getByRole("heading", { name: "Answer of the target" }).waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.getByRole("link", { name: sent.event }).click()
+    await heading(page, "Event").waitFor()
+  })
+
+  it("The page of attempts says why it shows none, and reads them again when it is told to", async ({ page, sent }) => {
+    await page.route("**/v1/attempts?*", (route) =>
+      route.fulfill({ status: 503, json: { code: "QUEUE_UNAVAILABLE", message: "The database does not answer." } })
+    )
+    await turnTo(page, "attempts")
+    await page.getByRole("alert").getByText("The database does not answer.").waitFor()
+    await page.unroute("**/v1/attempts?*")
+    await page.getByRole("button", { name: "Try again" }).click()
+    await page.locator(".list a").first().waitFor()
+    expect(sent.event).toMatch(/^evt_/)
+  })
+
+  it("A search for a text reads further back when it is told to, until it is stopped, and then until the end", async ({
+    gateway,
+    page,
+    sent
+  }) => {
+    const [row] = (await gateway.api("GET", "/requests?include=data&limit=1")).models
+    const total = 1_350
+    const at = (n: number) => new Date(Date.parse(row!.ingested_at) - n * 1_000).toISOString()
+    /** The page that begins at each of these waits until it is let go. */
+    const held = new Map([1_100, 1_200].map((first) => [first, Promise.withResolvers<void>()]))
+    const asked: Array<number> = []
+    // As many requests as no test sends: copies of one, of which the last but nine has the text in its path.
+    await page.route("**/v1/requests?*", async (route) => {
+      const parameters = new URL(route.request().url()).searchParams
+      const first = Number(parameters.get("cursor") ?? 0)
+      const models = Array.from({ length: Math.min(100, total - first) }, (_, k) => ({
+        ...row,
+        id: `req_${String(first + k).padStart(26, "0")}`,
+        ingested_at: at(first + k),
+        data: { ...row!.data, path: first + k === total - 10 ? "/the-lost-one" : "/" }
+      }))
+      asked.push(first)
+      await held.get(first)?.promise
+      const next = first + 100 < total ? String(first + 100) : null
+      await route.fulfill({ json: { models, count: models.length, next_cursor: next, has_more: next !== null } })
+    })
+    await turnTo(page, `requests?text=the-lost-one&source_id=${sent.source.id}`)
+    const note = page.getByRole("status", { name: "How far was searched" })
+    await note.getByText(/^Searched: the newest 1,000 of this time, .*Older ones were not read\.$/).waitFor()
+    expect(asked).toEqual([0, 100, 200, 300, 400, 500, 600, 700, 800, 900])
+    const onward = page.getByRole("button", { name: "Search further back" })
+    await onward.click()
+    await note.getByText(/^Searching: the newest 1,100 of this time/).waitFor()
+    await page.getByRole("button", { name: "Stop", exact: true }).click()
+    held.get(1_100)!.resolve()
+    // The part that was being read when it was stopped is the last one.
+    await note.getByText(/^Searched: the newest 1,200 of this time/).waitFor()
+    expect(asked.at(-1)).toBe(1_100)
+    expect(await violations(page)).toEqual([])
+    await onward.click()
+    await note.getByText(/^Searching: the newest 1,200 of this time/).waitFor()
+    held.get(1_200)!.resolve()
+    await note.getByText(/^Searched: all 1,350 of this time/).waitFor()
+    await page.locator(`.list a[href$="req_${String(total - 10).padStart(26, "0")}"]`).waitFor()
+    expect([asked.slice(-2), await onward.count()]).toEqual([[1_200, 1_300], 0])
+    await page.unroute("**/v1/requests?*")
+  })
+
   it("An event leads to the form that edits its request and sends it", async ({ page, sent }) => {
     await turnTo(page, `events/${sent.event}`)
     await page.getByRole("link", { name: "Edit and send…" }).click()

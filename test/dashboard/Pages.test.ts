@@ -57,6 +57,7 @@ const it = pageIt
 const lists = [
   "Requests",
   "Events",
+  "Attempts",
   "Workflow runs",
   "Bulk operations",
   "Sources",
@@ -139,6 +140,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await addFilter(page, "status:successful")
     await firstRow(page).click()
     await page.getByText("document.title='run'").first().waitFor()
+    await page.getByText('"serial": 12345678901234567890').waitFor()
     expect(await page.title()).toBe("Tidegate")
     expect(await page.locator("main img, main script").count()).toBe(0)
   })
@@ -617,7 +619,7 @@ describe.skipIf(!hasBrowser)("Pages of the dashboard", () => {
     await page.keyboard.press("Control+k")
     await field.fill(models[0]!.id)
     await page.keyboard.press("Enter")
-    await page.waitForURL(new RegExp(`events/${models[0]!.event_id}`))
+    await page.waitForURL(new RegExp(`attempts/${models[0]!.id}`))
     await page.keyboard.press("Control+k")
     await field.fill("nothing has this name")
     await page.getByText("Nothing has this name or id.").waitFor()

@@ -34,6 +34,8 @@ const shots: Readonly<Record<string, Shot>> = {
   "/requests/$id": { at: ({ request }) => `requests/${request}` },
   "/events": { at: "events?from=now-1h" },
   "/events/$id": { at: ({ event }) => `events/${event}` },
+  "/attempts": { at: "attempts?from=now-1h" },
+  "/attempts/$id": { at: ({ attempt }) => `attempts/${attempt}` },
   "/runs": { at: "runs" },
   "/bulk-operations": { at: "bulk-operations" },
   "/bulk-operations/$of/$id": { at: ({ bulk }) => `bulk-operations/events/${bulk}` },

@@ -85,6 +85,29 @@ describe.skipIf(!hasBrowser)("Forms of resources", () => {
     await save.waitFor({ state: "detached" })
   })
 
+  it("A refusal of a test delivery stands at its field, and is gone when the next one works", async ({
+    gateway,
+    page,
+    target
+  }) => {
+    const stored = await gateway.destination({ url: target.origin })
+    await turnTo(page, `destinations/${stored.id}`)
+    await page.getByRole("button", { name: "Change", exact: true }).click()
+    const rate = page.getByLabel("rate_limit", { exact: true })
+    await rate.fill("-1")
+    const trying = page.getByRole("button", { name: "Try it", exact: true })
+    await trying.click()
+    await expect.poll(() => rate.getAttribute("aria-invalid"), { timeout: patience }).toBe("true")
+    await expect.poll(() => rate.evaluate("document.activeElement.name")).toBe("config.rate_limit")
+    // It is said once: at the field, and not beside the button as well.
+    expect(await page.getByRole("alert").count()).toBe(1)
+    await rate.fill("9")
+    await trying.click()
+    await page.getByRole("status", { name: "Result of the test delivery" }).getByText("Delivered").waitFor()
+    expect(await rate.getAttribute("aria-invalid")).toBe("false")
+    expect(target.received).toHaveLength(1)
+  })
+
   it("A name that another destination has is refused at its field", async ({ gateway, page }) => {
     const [first, second] = [
       await gateway.destination({ url: "https://api.example.com" }),
@@ -97,6 +120,39 @@ describe.skipIf(!hasBrowser)("Forms of resources", () => {
     await page.getByRole("button", { name: "Save", exact: true }).click()
     await expect.poll(() => name.getAttribute("aria-invalid"), { timeout: patience }).toBe("true")
     expect((await gateway.api("GET", `/destinations/${first.id}`)).name).toBe(first.name)
+  })
+
+  it("A number beyond 2^53 keeps its digits when the member around it is written, shown, changed, and read again", async ({
+    gateway,
+    page
+  }) => {
+    const name = gateway.name("numbered")
+    const stored = async (id: string) =>
+      (
+        await fetch(`${gateway.origin}/v1/sources/${id}`, { headers: { authorization: `Bearer ${gateway.key}` } })
+      ).text()
+    await turnTo(page, "sources/new")
+    await page.getByLabel("Name", { exact: true }).fill(name)
+    await page.getByLabel("Type", { exact: true }).selectOption("CRON")
+    await page.getByLabel("cron (required)").fill("0 3 * * *")
+    const body = page.getByLabel("body", { exact: true })
+    await body.fill('{"order":12345678901234567891}')
+    await page.getByRole("button", { name: "Create the source" }).click()
+    await page.getByText('"order": 12345678901234567891').waitFor()
+    const id = new URL(page.url()).pathname.split("/").at(-1)!
+    await page.getByRole("button", { name: "Change", exact: true }).click()
+    expect(JSON.stringify(await body.inputValue())).toContain("12345678901234567891")
+    await body.fill('{"order":12345678901234567892,"rate":0.1234567890123456789}')
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    // The page reads it again over what it had read before.
+    await page.getByText('"order": 12345678901234567892').waitFor()
+    await page.getByText('"rate": 0.1234567890123456789').waitFor()
+    expect(await stored(id)).toContain('"order":12345678901234567892')
+    await page.getByRole("button", { name: "Change", exact: true }).click()
+    await page.getByLabel("Description", { exact: true }).fill("Only this is changed")
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    await page.getByText("Only this is changed").waitFor()
+    expect(await stored(id)).toContain('"order":12345678901234567892')
   })
 
   it("A source and a connection are changed in their forms, and a NATS source offers its kinds of authentication", async ({

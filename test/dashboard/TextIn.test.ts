@@ -66,14 +66,23 @@ describe("Text search of the dashboard", () => {
       const { models, searched } = await withText("found", pagesOf(total))
       return { found: models.length, ...searched }
     }
-    expect(await found(0)).toEqual({ found: 0, count: 0, since: null, isCut: false })
-    expect(await found(250)).toEqual({ found: 25, count: 250, since: "2026-01-01T19:51:00.000Z", isCut: false })
-    expect(await found(mostRead)).toMatchObject({ found: 100, count: mostRead, isCut: false })
+    expect(await found(0)).toEqual({ found: 0, count: 0, since: null, cursor: null })
+    expect(await found(250)).toEqual({ found: 25, count: 250, since: "2026-01-01T19:51:00.000Z", cursor: null })
+    expect(await found(mostRead)).toMatchObject({ found: 100, count: mostRead, cursor: null })
     expect(await found(mostRead + 1)).toEqual({
       found: 100,
       count: mostRead,
       since: "2026-01-01T07:21:00.000Z",
-      isCut: true
+      cursor: String(mostRead)
     })
+  })
+
+  it("A search goes on from where it ended, in a part as long as it is told, and keeps no contents of what it found", async () => {
+    const { models, searched } = await withText("found", pagesOf(1_150), { from: "1000", most: 1 })
+    expect(models).toHaveLength(10)
+    expect(models.every(({ data }) => data === null)).toBe(true)
+    expect(searched).toEqual({ count: 100, since: "2026-01-01T05:41:00.000Z", cursor: "1100" })
+    const last = await withText("found", pagesOf(1_150), { from: "1100", most: 1 })
+    expect(last.searched).toMatchObject({ count: 50, cursor: null })
   })
 })

@@ -126,6 +126,7 @@ describe("Workflow of the maximum size", () => {
         await watched("put", () => done("PUT", path, { ...body, description: "other" }))
         const aggregate = { workflow: { ...body, name: gateway.name("large") } }
         await watched("aggregate", () => done("PUT", "/workflows/aggregate", aggregate))
+        await watched("validate", () => done("POST", "/workflows/validate", { ...graph, workflow_id: made.id }))
         await watched("test", () => done("POST", "/workflows/test", { ...graph, trigger: { body: {} } }))
         console.log(`${name}: the loop was held ${JSON.stringify(held)} ms`)
         return Math.max(...Object.values(held))

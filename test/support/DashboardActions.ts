@@ -188,6 +188,9 @@ export const actionOf = (
   return `${route ?? path}: ${label}: ${operationOf(document, call)}`
 }
 
+/** The editor of workflows makes this call by itself: it is of no button. */
+const unasked = "/v1/workflows/validate"
+
 /**
  * Runs in a page before its scripts: tells `carriedOut` which button of which page has made a call that the gateway accepted. A button
  * that asks before it acts says something else at its second click: the first label counts.
@@ -207,7 +210,7 @@ export const watching = `(() => {
     const by = shown
     const request = new Request(input, init)
     const { pathname } = new URL(request.url)
-    const isChange = request.method !== "GET" && pathname.startsWith("/v1/")
+    const isChange = request.method !== "GET" && pathname.startsWith("/v1/") && pathname !== ${JSON.stringify(unasked)}
     if (isChange) clicked = null
     const response = await fetch(request)
     if (isChange && response.ok && by !== null) carriedOut({ ...by, call: request.method + " " + pathname })

@@ -108,6 +108,10 @@ export const filled = async (gateway: Gateway, owner: string, url: string, forge
   const { request_id: request } = (await answer.json()) as { readonly request_id: string }
   await gateway.traced(request, 2)
   const { models } = await gateway.api("GET", `/events?request_id=${request}`)
+  const attempt = await gateway.eventually("an attempt was made", async () => {
+    const { models: attempts } = await gateway.api("GET", `/attempts?request_id=${request}`)
+    return attempts[0]?.id ?? null
+  })
   const { account, channel } = await refused(gateway, forge)
   const { asking, failing } = await begun(gateway, source.id)
   const changed = await versioned(gateway, source.id)
@@ -154,6 +158,7 @@ export const filled = async (gateway: Gateway, owner: string, url: string, forge
   /** For a route with the id of something, or with more than one state: the paths. */
   const paths: Readonly<Record<string, ReadonlyArray<string>>> = {
     "/requests/$id": [`requests/${request}`],
+    "/attempts/$id": [`attempts/${attempt}`],
     "/events/$id": [`events/${models[0]!.id}`],
     "/runs": ["runs", "runs?status=running"],
     "/bulk-operations/$id": [`bulk-operations/${events}`],

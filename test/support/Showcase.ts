@@ -276,12 +276,16 @@ export const fill = async (
     const { status } = await gateway.api("GET", `/events/bulk_operations/${bulk}`)
     return status === "COMPLETED" ? true : null
   })
+  const {
+    models: [attempt]
+  } = await gateway.api("GET", `/attempts?event_id=${failed.id}`)
   const { data: key } = await asOwner("/project-api-keys", { name: "ci", scopes: ["control:read"] })
   await asOwner("/project-api-keys", { name: "laptop of Alan", scopes: ["tunnel:connect"] })
   await gateway.call("GET", "/sources", undefined, key.api_key)
   await gateway.call("DELETE", `/sources/${shop.id}`, undefined, key.api_key)
   return {
     account: account.id,
+    attempt: attempt!.id,
     bulk,
     channel: refused.id,
     connection: orders.id,

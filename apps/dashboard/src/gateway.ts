@@ -1,4 +1,5 @@
-import { Client, type components, type Json, streamRequests, TidegateError } from "@tidegate/client/source"
+import { Client, type components, streamRequests, TidegateError } from "@tidegate/client/source"
+import { exactJson } from "./json.ts"
 
 /** The rows of the API, by their names in its document. */
 export type Row<Name extends keyof components["schemas"]> = components["schemas"][Name]
@@ -22,30 +23,11 @@ const send = (request: Request): Promise<Response> => {
   return fetch(request)
 }
 
-/** Calls the gateway as the signed-in caller, for a team: by default the caller's own. */
-export const gateway = (team?: string): Client =>
-  new Client({ baseUrl: origin, fetch: send, retries: 1, timeoutMs: 20_000, ...(team === undefined ? {} : { team }) })
-
-/** A number that JavaScript does not hold exactly, as it was written. */
-const { rawJSON } = JSON as { readonly rawJSON?: (this: void, text: string) => unknown }
-
-/** JSON whose numbers keep all their digits when they are written again. A browser that is too old for that rounds them. */
-export const exactJson: Json = {
-  parse: (text) =>
-    rawJSON === undefined
-      ? JSON.parse(text)
-      : JSON.parse(text, ((_name: string, value: unknown, { source }: { readonly source?: string }) =>
-          typeof value === "number" && source !== undefined && JSON.stringify(value) !== source
-            ? rawJSON(source)
-            : value) as (name: string, value: unknown) => unknown),
-  stringify: JSON.stringify
-}
-
 /**
- * The same for answers that contain what strangers sent: numbers keep their digits. Such a number is no JavaScript number, so it is
- * only shown by `JSON.stringify`.
+ * Calls the gateway as the signed-in caller, for a team: by default the caller's own. Numbers in what strangers sent, and in what was
+ * configured, keep their digits: see `json.ts`.
  */
-export const exactGateway = (team?: string): Client =>
+export const gateway = (team?: string): Client =>
   new Client({
     baseUrl: origin,
     fetch: send,

@@ -1,9 +1,10 @@
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query"
+import { QueryClient, QueryClientProvider, replaceEqualDeep } from "@tanstack/react-query"
 import { RouterProvider } from "@tanstack/react-router"
 import { lazy, StrictMode, Suspense, use, useMemo, useState } from "react"
 import { createRoot } from "react-dom/client"
 import { rememberSignOut } from "./demo.ts"
 import { answerOfProvider, endAtProvider, endSession, folder, isSignedOut, messageOf, tokenOfShare } from "./gateway.ts"
+import { hasExactNumber } from "./json.ts"
 import { SignIn } from "./pages/SignIn.tsx"
 import { Failure, Loading } from "./parts/States.tsx"
 import { router } from "./router.tsx"
@@ -11,7 +12,14 @@ import { SessionContext, useClientOf, useMe } from "./session.ts"
 
 const queries = new QueryClient({
   defaultOptions: {
-    queries: { staleTime: 2_000, retry: 1, refetchOnWindowFocus: true, refetchIntervalInBackground: false }
+    queries: {
+      staleTime: 2_000,
+      retry: 1,
+      refetchOnWindowFocus: true,
+      refetchIntervalInBackground: false,
+      // What has not changed stays the same object, so that it is not drawn again. A number beyond JavaScript's would be copied, and be none any more.
+      structuralSharing: (before, after) => (hasExactNumber(after) ? after : replaceEqualDeep(before, after))
+    }
   }
 })
 

@@ -11,6 +11,7 @@ export const groups: ReadonlyArray<{ readonly title: string; readonly pages: Rea
       ["/map", "Map"],
       ["/requests", "Requests"],
       ["/events", "Events"],
+      ["/attempts", "Attempts"],
       ["/runs", "Workflow runs"],
       ["/bulk-operations", "Bulk operations"]
     ]

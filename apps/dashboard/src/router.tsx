@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link } from "@tanstack/react-router"
 import { folder } from "./gateway.ts"
+import { Attempt, Attempts } from "./pages/Attempts.tsx"
 import { BulkOperation, BulkOperations } from "./pages/BulkOperations.tsx"
 import { Event, Events } from "./pages/Events.tsx"
 import { NewConnection, NewDestination, NewSource } from "./pages/New.tsx"
@@ -43,6 +44,8 @@ const pages = [
   ["/requests/$id", Request],
   ["/events", Events],
   ["/events/$id", Event],
+  ["/attempts", Attempts],
+  ["/attempts/$id", Attempt],
   ["/runs", Runs],
   ["/bulk-operations", BulkOperations],
   ["/bulk-operations/$id", BulkOperation],

@@ -276,6 +276,7 @@ export const lists: ReadonlyArray<List> = [
       ...searched(is("error_code", "BAD_RESPONSE")),
       event_id: firstAndThird("event_id"),
       request_id: as("request_id", 3),
+      ...connections(among("connection_id", ({ connections }) => connections.slice(10, 12))),
       destination_id: among("destination_id", ({ destinations }) => destinations.slice(6, 8)),
       status: is("status", "FAILED"),
       error_code: is("error_code", "BAD_RESPONSE"),

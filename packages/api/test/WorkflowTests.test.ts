@@ -244,6 +244,87 @@ layer(server, { excludeTestServices: true })("Workflow tests", (it) => {
     })
   )
 
+  it.effect(
+    "A definition is checked without being stored: all issues at their steps, or its warnings, as a save has them",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const target = yield* destination
+        const steps = [trim("first", "{{trigger.body.name}}"), to("to_crm", target)]
+        const edges = [from(null, "first"), from("first", "to_crm")]
+        const id = yield* create("workflows", { source_id: yield* create("sources"), steps, edges })
+        const validate = (body: object, key?: string) =>
+          call("POST", "/workflows/validate", { body, ...(key === undefined ? {} : { key }) })
+        const fine = { status: 200, body: { valid: true, issues: [], warnings: [] } }
+        const stored = () => sql`select version, steps, edges from workflows where id = ${id}`
+        const before = yield* stored()
+        expect(yield* validate({ steps, edges })).toMatchObject(fine)
+        expect(yield* validate({ steps, edges, workflow_id: id })).toMatchObject(fine)
+        // Without edges the steps are a chain.
+        expect(yield* validate({ steps })).toMatchObject(fine)
+
+        const gone = "des_00000000000000000000000000"
+        const faulty = {
+          steps: [
+            trim("first", "{{steps.nobody.output.x}}"),
+            to("to_crm", gone),
+            { id: "decide", kind: "branch", config: {} }
+          ],
+          edges: [...edges, from("to_crm", "decide"), from("decide", "nowhere", { source_port: "path_a" })]
+        }
+        const refused = yield* validate(faulty)
+        expect(refused).toMatchObject({ status: 200, body: { valid: false, warnings: [] } })
+        expect(refused.body.issues).toEqual(
+          expect.arrayContaining([
+            expect.objectContaining({ code: "TEMPLATE_REFERENCE_UNKNOWN", step_id: "first" }),
+            expect.objectContaining({ code: "STEP_CONFIG_INVALID", step_id: "decide" }),
+            expect.objectContaining({ code: "EDGE_TARGET_UNKNOWN" }),
+            {
+              code: "RESOURCE_NOT_FOUND",
+              step_id: "to_crm",
+              edge_id: null,
+              field: "resource_id",
+              message: expect.any(String)
+            }
+          ])
+        )
+        const circle = { steps: steps.map((step) => trim(step.id, "x")), edges: [...edges, from("to_crm", "first")] }
+        expect((yield* validate(circle)).body.issues).toContainEqual(
+          expect.objectContaining({
+            code: "GRAPH_CYCLE",
+            data: { step_ids: expect.arrayContaining(["first", "to_crm"]) }
+          })
+        )
+        // The same as a save says.
+        const save = yield* call("PATCH", `/workflows/${id}`, { body: { version: 1, ...faulty } })
+        expect(save.body.data.issues).toEqual(refused.body.issues)
+
+        // A step of a stored workflow keeps its kind, and only the call that names the workflow knows that.
+        const other = { steps: [to("first", target)], edges: [from(null, "first")] }
+        expect(yield* validate(other)).toMatchObject(fine)
+        expect(yield* validate({ ...other, workflow_id: id })).toMatchObject({
+          status: 200,
+          body: { valid: false, issues: [{ code: "STEP_KIND_CHANGED", step_id: "first" }] }
+        })
+        const warned = yield* validate({ steps: [...steps, trim("last", "{{steps.first.output.reslut}}")] })
+        expect(warned.body).toMatchObject({
+          valid: true,
+          warnings: [{ code: "OUTPUT_MEMBER_UNKNOWN", path: "steps[2].invocation_inputs.input" }]
+        })
+        // Another team has none of these resources.
+        expect(yield* validate({ steps, edges, workflow_id: id }, teams.b.key)).toMatchObject({
+          status: 404,
+          body: { code: "NOT_FOUND" }
+        })
+        expect(yield* validate({ steps, edges }, teams.b.key)).toMatchObject({
+          body: { valid: false, issues: [{ code: "RESOURCE_NOT_FOUND", step_id: "to_crm" }] }
+        })
+        expect(yield* validate({ steps: "none" })).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR" } })
+        expect(yield* stored()).toEqual(before)
+        expect(yield* sql`select workflow_id from workflow_drafts where workflow_id = ${id}`).toEqual([])
+      })
+  )
+
   it.effect("Members can only make dry runs, and owners can make tests that really send", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import type { Ports } from "@tidegate/workflows/Ports"
 
 /**
  * Values whose documented schema differs from the decoded one. Many values are validated later by their owner, in more detail
@@ -27,8 +28,8 @@ export const describedAs =
 /** Marks an object whose owner refuses unknown members with its own messages; for all others the API does. */
 export const closed = Schema.makeFilter<object>(() => true, { toJsonSchema: () => ({ [closedMark]: true }) })
 
-/** Marks that stay in the document: the API reads them there. */
-const stayingMarks = ["x-other-names", "x-members-also-beside"] as const
+/** Marks that stay in the document: the API, and the editor of workflows, read them there. */
+const stayingMarks = ["x-other-names", "x-members-also-beside", "x-ports"] as const
 
 const marks = [describedAsMark, closedMark, ...stayingMarks]
 
@@ -40,6 +41,9 @@ export const otherNames = marked("x-other-names", true)
 
 /** Marks an object: the members of its member `name` may also stand beside that. */
 export const alsoBeside = (name: string) => marked("x-members-also-beside", name)
+
+/** Tells the ports of a kind of step, as the table of kinds has them. */
+export const portsMark = (ports: Ports) => marked("x-ports", ports)
 
 interface JsonObject {
   readonly [name: string]: unknown

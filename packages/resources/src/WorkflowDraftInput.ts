@@ -3,7 +3,7 @@ import { Id, Name, optional } from "./Members.ts"
 import { bodyOf } from "./Resource.ts"
 import { workflow } from "./Workflow.ts"
 
-/** The bodies of calls about versions, drafts and copies of a workflow. */
+/** The bodies of calls about versions, drafts, copies and checks of a workflow. */
 
 const { fields } = workflow.patch.message
 
@@ -22,6 +22,22 @@ export const draftBody = bodyOf(
   }).annotate({ identifier: "WorkflowDraftWrite" })
 )
 export type DraftWrite = typeof draftBody.message.Type
+
+const graph = (description: string) => Schema.Array(Schema.Json).annotate({ message: "must be a list", description })
+
+/** A definition that is checked and not stored. Its steps and edges may be anything: what is wrong with them is the answer. */
+export const validationBody = bodyOf(
+  Schema.Struct({
+    steps: graph("The steps, as a save takes them. What is wrong with them is in the answer"),
+    edges: optional(graph("The edges, as a save takes them (default: the steps are a chain)")),
+    workflow_id: optional(
+      Schema.NullOr(Id).annotate({
+        description: "The workflow whose definition it would replace (default: it would be that of a new one)"
+      })
+    )
+  }).annotate({ identifier: "WorkflowValidationInput" })
+)
+export type DefinitionWrite = Pick<typeof validationBody.message.Type, "steps" | "edges">
 
 export const draftExample = { steps: workflow.example.body.steps, edges: workflow.example.body.edges }
 

@@ -5,6 +5,7 @@ import { checkCompensations, undoneBy, waysOf } from "./Compensation.ts"
 import { type Edge, Step, WrittenEdge } from "./Definition.ts"
 import { idOf, type IssueCode, type Issues, textAt } from "./Issue.ts"
 import { limits } from "./Limits.ts"
+import { portsOf } from "./Ports.ts"
 import type { Resumable, StepKind } from "./StepKind.ts"
 import { stepKindOf, stepKinds } from "./StepKinds.ts"
 
@@ -102,10 +103,10 @@ const readStep = (
 }
 
 /** The ports of a step, with `error` when its config continues after a failure. Null: its config is invalid. */
-const portsOf = (step: Step, kind: StepKind<unknown>): ReadonlyArray<string> | null => {
+const portsIn = (step: Step, kind: StepKind<unknown>): ReadonlyArray<string> | null => {
   const config = decodeAll(kind.config, onlyOwn(step, kind), "config")
   if (Result.isFailure(config)) return null
-  const ports = kind.ports(config.success)
+  const ports = portsOf(kind.ports, config.success)
   return kind.settings.includes("on_error") ? [...ports, "error"] : ports
 }
 
@@ -130,7 +131,7 @@ function* readEdges(
 ): Resumable<{ readonly edges: ReadonlyArray<Edge>; readonly isSure: boolean }> {
   const ports = new Map<string, ReadonlyArray<string> | null>()
   for (const step of steps) {
-    ports.set(step.id, portsOf(step, kinds.get(step.id)!))
+    ports.set(step.id, portsIn(step, kinds.get(step.id)!))
     yield
   }
   const ids = new Set<string>()

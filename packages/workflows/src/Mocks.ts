@@ -1,4 +1,5 @@
 import type { Json } from "@tidegate/model/Rule"
+import { portsOf } from "./Ports.ts"
 import { queuedRun, type RunState, type StepState } from "./RunState.ts"
 import type { Outcome, StepError } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
@@ -34,7 +35,7 @@ const sampleOf = ({ action, kind }: PlannedStep): Json | undefined => {
 
 const outcomeOf = ({ kind, step }: PlannedStep, { error, output = {} }: Mock): Outcome => {
   if (error !== undefined) return { kind: "failed", error }
-  const ports = kind.portsOf?.(output) ?? kind.ports(step.config).slice(0, 1)
+  const ports = kind.portsOf?.(output) ?? portsOf(kind.ports, step.config).slice(0, 1)
   return { kind: "succeeded", output, ports }
 }
 

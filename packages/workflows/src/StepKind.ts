@@ -5,6 +5,7 @@ import type { StepResult, StepTask } from "@tidegate/formatter/Task"
 import { Predicate, type Schema } from "effect"
 import type { Step } from "./Definition.ts"
 import type { IssueCode } from "./Issue.ts"
+import type { Ports } from "./Ports.ts"
 
 /**
  * A kind of step. A kind is one row and one file: its config, its ports and, when it stays within the process, its evaluation.
@@ -129,7 +130,7 @@ export interface StepKind<Config> {
   readonly resource: string | null
   /** Whether the resource is optional. */
   readonly inline: boolean
-  /** The names of its inputs; null: any, its action decides. */
+  /** The names of its inputs; null: any, its action decides. `noInputs`: its steps never take any, and the document says so. */
   readonly inputs: (step: Step) => ReadonlyArray<string> | null
   /** JSON Schema of its output; null: its action has it. */
   readonly output: Schema.JsonObject | null
@@ -138,7 +139,7 @@ export interface StepKind<Config> {
   /** Why the steps after a port are skipped when the step has succeeded without taking that port. */
   readonly notTaken: "filtered" | "path_not_taken"
   /** Its ports without `error`. The first is the default of its edges, unless `portRequired`. */
-  readonly ports: (config: Config) => ReadonlyArray<string>
+  readonly ports: Ports
   readonly portRequired: boolean
   /** The ports that an output takes, if the output determines them; otherwise it is the first. */
   readonly portsOf?: (output: Json) => ReadonlyArray<string>
@@ -155,6 +156,9 @@ export interface StepKind<Config> {
 export const stepKind = <const Kind extends string, Config, Compile extends StepKind<Config>["compile"]>(
   row: StepKind<Config> & { readonly kind: Kind; readonly compile: Compile }
 ): StepKind<unknown> & { readonly kind: Kind; readonly compile: Compile } => row as never
+
+/** Of kinds whose steps take no inputs. */
+export const noInputs = (): ReadonlyArray<string> => []
 
 /** The inputs of steps that take the parts of a request; a part without an input is the trigger's. */
 export const envelopeInputs = ["body", "headers", "query", "path", "method"] as const

@@ -20,6 +20,10 @@ const bounded = trials(
 const sampled = real("A workflow is tested with the last or a given request, and people see it without secrets")
 const live = real("A live test sends once with the headers of a run and stores nothing")
 
+const checked = trials(
+  "A definition is checked without being stored: all issues at their steps, or its warnings, as a save has them"
+)
+
 const list = templated("List of workflow templates has all of them and what each requires")
 const draft = templated("Workflow template ${template.key} becomes a draft that its sample passes through")
 const own = templated("Workflow template without a given source and name makes a draft with the template's name")
@@ -56,6 +60,7 @@ export const workflowTests: Section = {
   endpoints: [
     row("POST /workflows/{id}/test", dry),
     row("POST /workflows/test", mocked),
+    row("POST /workflows/validate", checked),
     row("GET /workflow-templates; GET /workflow-templates/{key}", list),
     row("POST /workflow-templates/{key}/instantiate", draft),
     row("POST /workflow-templates; DELETE /workflow-templates/{key}", keptOwn),
@@ -65,6 +70,9 @@ export const workflowTests: Section = {
     WorkflowTestInput: [...input, of("draft", drafted)],
     UnsavedWorkflowTestInput: [...input, of("source_id", sampled)],
     WorkflowTest: [of("warnings", warned), of("steps[].warnings[].line_item_index steps[].warnings[].message", alone)],
+    WorkflowValidationInput: [of("workflow_id steps edges", checked)],
+    WorkflowValidation: [],
+    WorkflowIssue: [of("data", checked)],
     "WorkflowTemplate WorkflowTemplateDetail": [],
     WorkflowTemplateList: [],
     WorkflowTemplateSave: [of("name description workflow_id", keptOwn), of("draft", keptDraft)],

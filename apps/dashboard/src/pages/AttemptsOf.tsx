@@ -1,4 +1,7 @@
 import { useQuery } from "@tanstack/react-query"
+import { Link } from "@tanstack/react-router"
+import type { ReactNode } from "react"
+import type { Row } from "../gateway.ts"
 import { Headers, Text } from "../parts/Body.tsx"
 import { liveMs } from "../parts/Pages.ts"
 import { Facts } from "../parts/Panel.tsx"
@@ -6,6 +9,34 @@ import { Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
 import { lengthOf, Time } from "../parts/Time.tsx"
 import { useSession } from "../session.ts"
+
+/** What was called, and what the target answered. `more`: facts that only some pages show. */
+export const Answer = ({
+  more,
+  of: attempt
+}: {
+  readonly of: Row<"Attempt">
+  readonly more: ReadonlyArray<readonly [label: string, value: ReactNode]>
+}) => (
+  <>
+    <Facts
+      of={[
+        [
+          "Called",
+          <span key="url" className="mono">
+            <bdi>{`${attempt.http_method} ${attempt.requested_url}`}</bdi>
+          </span>
+        ],
+        ["Sent", <Time key="sent" at={attempt.delivered_at} precise />],
+        ["Because", attempt.trigger],
+        ...more,
+        ["Body", attempt.body_encoding === "base64" ? "no text: its bytes are shown as Base64" : undefined]
+      ]}
+    />
+    <Headers of={attempt.response_headers} />
+    <Text text={attempt.body ?? ""} />
+  </>
+)
 
 /** The attempts of an event, with the answers of its target. */
 export const AttemptsOf = ({ eventId, isLive }: { readonly eventId: string; readonly isLive: boolean }) => {
@@ -25,20 +56,17 @@ export const AttemptsOf = ({ eventId, isLive }: { readonly eventId: string; read
         {attempt.error_code ?? attempt.response_status}
         {attempt.response_latency === null ? null : <> after {lengthOf(attempt.response_latency)}</>}
       </summary>
-      <Facts
-        of={[
+      <Answer
+        of={attempt}
+        more={[
           [
-            "Called",
-            <span key="url" className="mono">
-              <bdi>{`${attempt.http_method} ${attempt.requested_url}`}</bdi>
-            </span>
-          ],
-          ["Sent", <Time key="sent" at={attempt.delivered_at} precise />],
-          ["Because", attempt.trigger]
+            "Id",
+            <Link key="id" className="mono" to={`/attempts/${attempt.id}`}>
+              {attempt.id}
+            </Link>
+          ]
         ]}
       />
-      <Headers of={attempt.response_headers} />
-      <Text text={attempt.body ?? ""} />
     </details>
   ))
 }

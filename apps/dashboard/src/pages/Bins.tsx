@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { Link, useNavigate, useParams } from "@tanstack/react-router"
 import { useEffect, useState } from "react"
-import { exactGateway, messageOf, type Row, streamBin } from "../gateway.ts"
+import { messageOf, type Row, streamBin } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
 import { Copy } from "../parts/Copy.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
@@ -111,7 +111,7 @@ const withRequest = (content: Content | undefined, request: Captured): Content |
     : { ...content, requests: [request, ...content.requests].slice(0, mostShown) }
 
 const Live = ({ bin }: { readonly bin: Kept }) => {
-  const { team } = useSession()
+  const { client } = useSession()
   const navigate = useNavigate()
   const queries = useQueryClient()
   const isVisible = useIsVisible()
@@ -122,7 +122,7 @@ const Live = ({ bin }: { readonly bin: Kept }) => {
   const content = useQuery({
     queryKey: ["bin", bin.id],
     queryFn: () =>
-      exactGateway(team).get("/public-bins/{id}", {
+      client.get("/public-bins/{id}", {
         params: { path: { id: bin.id }, header, query: { limit: mostShown } }
       })
   })
@@ -154,7 +154,7 @@ const Live = ({ bin }: { readonly bin: Kept }) => {
             call="POST /public-bins/{id}/claim"
             asks="Make it a source of the team?"
             run={async () => {
-              await exactGateway(team).post("/public-bins/{id}/claim", { params: { path: { id: bin.id }, header } })
+              await client.post("/public-bins/{id}/claim", { params: { path: { id: bin.id }, header } })
               forgetBin(bin.id)
               await navigate({ to: `/sources/${bin.id}` })
             }}

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link, useNavigate, useParams } from "@tanstack/react-router"
 import { useState } from "react"
-import { exactGateway, type Row } from "../gateway.ts"
+import type { Row } from "../gateway.ts"
 import { Action } from "../parts/Action.tsx"
 import { Edit } from "../parts/Edit.tsx"
 import { type Filter, FilterBar } from "../parts/FilterBar.tsx"
@@ -134,7 +134,7 @@ export const Fixture = () => {
   const path = { params: { path: { id } } }
   const fixture = useQuery({
     queryKey: ["fixture", team, id],
-    queryFn: () => exactGateway(team).get("/request-fixtures/{id}", path)
+    queryFn: () => client.get("/request-fixtures/{id}", path)
   })
   if (fixture.isPending) return <Loading />
   if (fixture.isError) return <Failure error={fixture.error} retry={fixture.refetch} />

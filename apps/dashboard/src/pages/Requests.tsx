@@ -109,8 +109,8 @@ export const Requests = () => {
       />
       {text === undefined ? null : (
         <p className="muted">
-          Requests that have the text in a header, the path or a body of at most 64 KiB. At most{" "}
-          {mostRead.toLocaleString()} are read, the newest first. The chart shows all requests.
+          Requests that have the text in a header, the path or a body of at most 64 KiB. The newest{" "}
+          {mostRead.toLocaleString()} are read first. The chart shows all requests.
         </p>
       )}
       <List
@@ -124,6 +124,7 @@ export const Requests = () => {
           return total
         }}
         read={(cursor) => (text === undefined ? read(cursor) : withText(text, read))}
+        readFurther={text === undefined ? undefined : (from) => withText(text, read, { from, most: 1 })}
         empty={
           text === undefined ? (
             <>

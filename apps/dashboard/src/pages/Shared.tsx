@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query"
-import { exactGateway } from "../gateway.ts"
+import { gateway } from "../gateway.ts"
 import { Headers, Text } from "../parts/Body.tsx"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Failure, Loading } from "../parts/States.tsx"
@@ -10,7 +10,7 @@ import { Time } from "../parts/Time.tsx"
 export const Shared = ({ token }: { readonly token: string }) => {
   const share = useQuery({
     queryKey: ["shared", token],
-    queryFn: () => exactGateway().get("/shares/request/{token}", { params: { path: { token } } }),
+    queryFn: () => gateway().get("/shares/request/{token}", { params: { path: { token } } }),
     // Each reading is counted as one.
     retry: false,
     refetchOnWindowFocus: false,

@@ -1,7 +1,8 @@
 import { useMutation, useQuery } from "@tanstack/react-query"
 import { Link, useNavigate, useParams } from "@tanstack/react-router"
 import { useRef } from "react"
-import { exactGateway, exactJson, messageOf, type Row } from "../gateway.ts"
+import { messageOf, type Row } from "../gateway.ts"
+import { exactJson } from "../json.ts"
 import { NewLink } from "../parts/NewLink.tsx"
 import { Action } from "../parts/Action.tsx"
 import { Edit } from "../parts/Edit.tsx"
@@ -84,7 +85,7 @@ const example = `{
 }`
 
 export const NewStoredFilter = () => {
-  const { team } = useSession()
+  const { client } = useSession()
   const { isSignedInOwner } = useRole()
   const navigate = useNavigate()
   const refresh = useRefresh()
@@ -99,7 +100,7 @@ export const NewStoredFilter = () => {
           label="Create the filter"
           send={async (form) => {
             const conditions = exactJson.parse(textOf(form, "conditions")) as Conditions
-            const { id } = await exactGateway(team).post("/filters", {
+            const { id } = await client.post("/filters", {
               body: { name: textOf(form, "name"), conditions }
             })
             await refresh()
@@ -142,11 +143,10 @@ const shown = (value: unknown): string => (value === null || value === undefined
 
 /** Compares the filter with a stored request, and says which condition decides. */
 const Try = ({ id }: { readonly id: string }) => {
-  const { team } = useSession()
+  const { client } = useSession()
   const field = useRef<HTMLInputElement>(null)
   const attempt = useMutation({
     mutationFn: async () => {
-      const client = exactGateway(team)
       const given = field.current?.value.trim() ?? ""
       const request =
         given === ""
@@ -210,11 +210,10 @@ const Try = ({ id }: { readonly id: string }) => {
 
 export const StoredFilter = () => {
   const { id = "" } = useParams({ strict: false })
-  const { team } = useSession()
+  const { client, team } = useSession()
   const { isSignedInOwner } = useRole()
   const navigate = useNavigate()
   // The conditions keep the digits that were written.
-  const client = exactGateway(team)
   const path = { params: { path: { id } } }
   const filter = useQuery({ queryKey: ["filter", team, id], queryFn: () => client.get("/filters/{id}", path) })
   if (filter.isPending) return <Loading />

@@ -3,6 +3,7 @@ import type { Client } from "@tidegate/client/source"
 const pages: Readonly<Record<string, string>> = {
   req: "requests",
   evt: "events",
+  att: "attempts",
   src: "sources",
   des: "destinations",
   web: "connections",
@@ -18,7 +19,6 @@ const isId = (text: string): boolean => /^[a-z]+_\w{1,80}$/.test(text)
 
 /** Records that have no page of their own address: how the page that shows one is found. */
 const finders: Readonly<Record<string, (client: Client, id: string) => Promise<string>>> = {
-  att: async (client, id) => `/events/${(await client.get("/attempts/{id}", { params: { path: { id } } })).event_id}`,
   wfr: async (client, id) => {
     const { workflow_id } = await client.get("/workflow_runs/{id}", { params: { path: { id } } })
     return `/workflows/${workflow_id}/runs/${id}`

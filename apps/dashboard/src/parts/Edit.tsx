@@ -1,5 +1,6 @@
 import { type FormEvent, type ReactNode, useState } from "react"
-import { exactJson, messageOf } from "../gateway.ts"
+import { messageOf } from "../gateway.ts"
+import { exactJson, isMembers } from "../json.ts"
 import { type Call, useMay } from "../may.ts"
 import { useRefresh } from "../session.ts"
 import { Panel } from "./Panel.tsx"
@@ -52,8 +53,7 @@ export const Edit = ({
     setError(null)
     try {
       const next = parsed(written)
-      const isObject = typeof next === "object" && next !== null && !Array.isArray(next) && !Array.isArray(value)
-      await save((isObject ? changesOf(value as Members, next as Members) : next) as never)
+      await save((isMembers(next) && isMembers(value) ? changesOf(value, next) : next) as never)
       await refresh()
       setEditing(null)
     } catch (failure) {

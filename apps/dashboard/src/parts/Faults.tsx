@@ -12,6 +12,9 @@ export const noFaults: Faults = { atFields: new Map(), others: [] }
 
 export const FaultsContext = createContext(noFaults)
 
+/** Shows faults at the fields of the form around it: for a call of a part of the form, beside the one that sends it. */
+export const ShowFaults = createContext<(faults: Faults) => void>(() => {})
+
 interface Refused {
   readonly path: string
   readonly message: string
@@ -36,14 +39,22 @@ const fieldOf = (path: string, names: ReadonlyArray<string>): string | undefined
 const namesIn = (form: HTMLFormElement): ReadonlyArray<string> =>
   [...form.querySelectorAll<HTMLElement>("[data-field]")].map(({ dataset }) => dataset["field"] ?? "")
 
-/** Where a form shows a failure. One that is about none of its fields is shown as a whole. */
-export const faultsOf = (error: unknown, form: HTMLFormElement): Faults => {
+/**
+ * Where a form shows a failure. One that is about none of its fields is shown as a whole. `nameOf`: the name that a path of the call has
+ * in the form, if they differ.
+ */
+export const faultsOf = (
+  error: unknown,
+  form: HTMLFormElement,
+  nameOf: (path: string) => string = (path) => path
+): Faults => {
   const names = namesIn(form)
   const atFields = new Map<string, string>()
   const others: Array<string> = []
   for (const { message, path } of refusedOf(error)) {
-    const name = fieldOf(path, names)
-    if (name === undefined) others.push(`${path} ${message}`)
+    const written = nameOf(path)
+    const name = fieldOf(written, names)
+    if (name === undefined) others.push(`${written} ${message}`)
     else atFields.set(name, message)
   }
   return atFields.size === 0 ? { atFields, others: [messageOf(error)] } : { atFields, others }

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react"
-import { exactJson } from "../gateway.ts"
+import { exactJson, isMembers, numberOf } from "../json.ts"
 import { Below, useDescribed } from "./Faults.tsx"
 import { type Document, objectOf, resolved, type Schema } from "./Schema.ts"
 
@@ -36,8 +36,7 @@ const nestedOf = (document: Document, schema: Schema, isRequired: boolean): Sche
   return isShort && (isRequired || isPlain) ? found : null
 }
 
-const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {}
+const membersOf = (value: unknown): Readonly<Record<string, unknown>> => (isMembers(value) ? value : {})
 
 /** A stored secret as a read shows it. To write it back means that it stays. */
 const isMasked = (text: string): boolean => text.includes("****")
@@ -190,7 +189,7 @@ export const valuesIn = (form: HTMLFormElement, prefix: string): Record<string, 
     const { kind } = field.dataset
     placeFor(values, path)[name] =
       kind === "number"
-        ? Number(field.value)
+        ? numberOf(field.value)
         : kind === "boolean"
           ? field.value === "true"
           : kind === "json"

@@ -1,6 +1,6 @@
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react"
 import { type Call, useLacking } from "../may.ts"
-import { Below, FaultsContext, faultsOf, noFaults, useDescribed } from "./Faults.tsx"
+import { Below, FaultsContext, faultsOf, noFaults, ShowFaults, useDescribed } from "./Faults.tsx"
 
 /**
  * Fields and the button that sends them. A refusal is shown at the fields that it is about, or else above the button, and nothing that
@@ -53,7 +53,9 @@ export const Form = ({
         void submit(event.currentTarget)
       }}
     >
-      <FaultsContext value={faults}>{children}</FaultsContext>
+      <ShowFaults value={setFaults}>
+        <FaultsContext value={faults}>{children}</FaultsContext>
+      </ShowFaults>
       {faults.others.length === 0 ? null : (
         <p role="alert" className="notice bad">
           {faults.others.join("; ")}

@@ -2,6 +2,7 @@ import { useNavigate } from "@tanstack/react-router"
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from "react"
 import { folder } from "../gateway.ts"
+import { useFurther } from "./Further.ts"
 import { type Arrived, type Page, type Searched, type Shown, usePages } from "./Pages.ts"
 import { Empty, Failure, Loading } from "./States.tsx"
 import { Time } from "./Time.tsx"
@@ -104,18 +105,36 @@ const LiveNote = ({
   </p>
 )
 
-/** How far back a search has read: what is older may have the text as well. */
-const SearchedNote = ({ count, isCut, since }: Searched) => (
-  <p className="muted">
-    Searched: {isCut ? "the newest " : "all "}
-    {count.toLocaleString()} of this time
-    {since === null ? null : (
-      <>
-        , back to <Time at={since} precise />
-      </>
-    )}
-    .{isCut ? " Older ones were not read: choose an earlier time to search them." : null}
-  </p>
+/** How far back a search has read: what is older may have the text as well, and is read when the reader wants it. */
+const SearchedNote = ({
+  further: { error, isRunning, start, stop },
+  of: { count, cursor, since }
+}: {
+  readonly of: Searched
+  readonly further: ReturnType<typeof useFurther>
+}) => (
+  <>
+    <p className="muted" role="status" aria-label="How far was searched">
+      {isRunning ? "Searching" : "Searched"}: {cursor !== null ? "the newest " : "all "}
+      {count.toLocaleString()} of this time
+      {since === null ? null : (
+        <>
+          , back to <Time at={since} precise />
+        </>
+      )}
+      .{cursor !== null && !isRunning ? " Older ones were not read." : null}
+    </p>
+    {isRunning ? (
+      <button type="button" onClick={stop}>
+        Stop
+      </button>
+    ) : cursor !== null && error === null ? (
+      <button type="button" onClick={() => void start()}>
+        Search further back
+      </button>
+    ) : null}
+    {error === null ? null : <Failure error={error} retry={start} />}
+  </>
 )
 
 interface Settings<Model> {
@@ -123,6 +142,8 @@ interface Settings<Model> {
   /** Everything that the rows depend on. */
   readonly keys: ReadonlyArray<unknown>
   readonly read: (cursor: string | null) => Promise<Page<Model>>
+  /** For a search, which ends before all rows were read: goes on from its cursor. */
+  readonly readFurther?: ((cursor: string) => Promise<Page<Model>>) | undefined
   readonly columns: ReadonlyArray<Column<Model>>
   readonly to: (row: Model) => string
   readonly actions?: RowActions<Model> | undefined
@@ -150,6 +171,7 @@ const LoadedList = <Model extends { readonly id: string }>({
   keys,
   label,
   read,
+  readFurther,
   to
 }: Settings<Model>) => {
   const frame = useRef<HTMLDivElement>(null)
@@ -158,6 +180,7 @@ const LoadedList = <Model extends { readonly id: string }>({
   const [selected, setSelected] = useState(nothingSelected)
   const [shown, setShown] = useState(nothingShown)
   const pages = usePages({ keys, read, isLive, shown, countSince })
+  const further = useFurther(pages.newestKey, readFurther)
   const { count, indexOf, rowAt } = pages
   const virtual = useVirtualizer({
     count,
@@ -203,7 +226,7 @@ const LoadedList = <Model extends { readonly id: string }>({
   }, [count, open, rowAt, selected, to, virtual])
 
   if (pages.isPending) return <Loading />
-  const searched = pages.searched === null ? null : <SearchedNote {...pages.searched} />
+  const searched = pages.searched === null ? null : <SearchedNote of={pages.searched} further={further} />
   if (count === 0) {
     return pages.error === null ? (
       <>

@@ -7,8 +7,8 @@ export interface Searched {
   readonly count: number
   /** When the oldest of them arrived; null if there was none. */
   readonly since: string | null
-  /** Whether older ones were left out. */
-  readonly isCut: boolean
+  /** Where older ones begin that were not read; null: all were read. */
+  readonly cursor: string | null
 }
 
 /** What every list of the API answers. */
@@ -124,8 +124,9 @@ export const usePages = <Model extends { readonly id: string }>({
     queries: wanted.map((place) => ({
       queryKey: keyOf(place),
       queryFn: () => readPlace(place),
-      // Other pages would no longer join it: a reader in the middle of a list stays there.
-      staleTime: places.length > 2 ? Infinity : liveMs,
+      // Other pages would no longer join it: a reader in the middle of a list stays there. A search would begin again.
+      staleTime: ({ state }: Query<Read<Model>>) =>
+        places.length > 2 || state.data?.searched !== undefined ? Infinity : liveMs,
       gcTime: place.cursor === null ? 60_000 : forgottenMs,
       refetchInterval: ({ state }: Query<Read<Model>>) => isLive && (state.data?.waitMs ?? liveMs)
     }))
@@ -173,6 +174,8 @@ export const usePages = <Model extends { readonly id: string }>({
       return null
     },
     searched: first?.data?.searched ?? null,
+    /** The key of the query that reads the newest page. */
+    newestKey: keyOf(top),
     isPending: wanted[0] === top && first?.isPending === true,
     error: results.find(({ error }) => error !== null)?.error ?? null,
     retry: () => Promise.all(results.flatMap(({ isError, refetch }) => (isError ? [refetch()] : []))),

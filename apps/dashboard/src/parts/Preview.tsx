@@ -1,15 +1,13 @@
+import { isMembers } from "../json.ts"
 import { Text } from "./Body.tsx"
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The value of a payload that the API shows. */
 export const previewOf = (preview: unknown): unknown =>
-  isObject(preview) && "preview" in preview ? preview["preview"] : preview
+  isMembers(preview) && "preview" in preview ? preview["preview"] : preview
 
 /** What the API does not show of a payload, in a sentence each. */
 const remarksOf = (preview: unknown): ReadonlyArray<string> => {
-  if (!isObject(preview)) return []
+  if (!isMembers(preview)) return []
   const { redacted_paths: paths, reason, redacted, truncated } = preview
   return [
     ...(typeof reason === "string" ? [`It is not shown: ${reason}.`] : []),

@@ -12,7 +12,16 @@ export interface Schema {
   readonly required?: ReadonlyArray<string>
   readonly description?: string
   readonly examples?: ReadonlyArray<unknown>
+  readonly pattern?: string
+  readonly maxProperties?: number
+  /** The ports of a kind of step: always the same ones, by the value of a setting, or one for each element of a list in the settings. */
+  readonly "x-ports"?: Ports
 }
+
+type Ports =
+  | ReadonlyArray<string>
+  | { readonly by: string; readonly of: Readonly<Record<string, ReadonlyArray<string>>> }
+  | { readonly each: string; readonly key: string; readonly prefix: string }
 
 export interface Document {
   readonly paths: Readonly<

@@ -54,23 +54,3 @@ export const edgesOf = (
     return compensate === undefined ? [] : [undoEdge(id, compensate)]
   })
 ]
-
-/** The ports that edges of a step can begin at. `error` exists if the step branches on errors. */
-export const portsOf = (step: Step | undefined): ReadonlyArray<string> => {
-  if (step === undefined) return ["out"]
-  const config = (step.config ?? {}) as {
-    readonly on_error?: unknown
-    readonly operation?: unknown
-    readonly paths?: ReadonlyArray<{ readonly key: string }>
-  }
-  const usual = ["out"]
-  const own = {
-    branch: (config.paths ?? []).map(({ key }) => `path_${key}`),
-    filter: ["matched"],
-    store: config.operation === "compare_and_set" ? ["out", "conflict"] : usual,
-    wait: ["out", "rejected", "timed_out"],
-    workflow: ["out", "timed_out"]
-  } as Readonly<Record<string, ReadonlyArray<string>>>
-  const ports = own[step.kind] ?? usual
-  return config.on_error === "branch" ? [...ports, "error"] : ports
-}

@@ -1,3 +1,4 @@
+import { isNested } from "../json.ts"
 import type { Page } from "./Pages.ts"
 
 /** No index of the gateway has bodies: for a text, this many of the newest rows are read, page by page. */
@@ -19,7 +20,7 @@ function* textsIn(value: unknown): Generator<string> {
   while (open.length > 0) {
     const one = open.pop()
     if (typeof one === "string") yield one
-    else if (typeof one === "object" && one !== null) {
+    else if (isNested(one)) {
       for (const [name, member] of Object.entries(one)) {
         if (!Array.isArray(one)) yield name
         open.push(member)
@@ -57,21 +58,28 @@ export const hasText = ({ body, headers, path, query }: Content, text: string): 
   )
 }
 
-/** Those of the newest rows whose content has a text. They are one page. */
+/** Where a search begins (default: at the newest row), and how many rows it reads. */
+interface Part {
+  readonly from?: string
+  readonly most?: number
+}
+
+/** Those rows whose content has a text, among the newest ones, or from a cursor. They are one page, without their contents. */
 export const withText = async <Model extends { readonly data?: Content | null; readonly ingested_at: string }>(
   text: string,
-  read: (cursor: string | null) => Promise<Page<Model>>
+  read: (cursor: string | null) => Promise<Page<Model>>,
+  { from, most = mostRead }: Part = {}
 ): Promise<Page<Model>> => {
   const models: Array<Model> = []
-  let cursor: string | null = null
+  let cursor: string | null = from ?? null
   let count = 0
   let since: string | null = null
   do {
     const page: Page<Model> = await read(cursor)
     count += page.models.length
     since = page.models.at(-1)?.ingested_at ?? since
-    models.push(...page.models.filter(({ data }) => data != null && hasText(data, text)))
+    for (const row of page.models) if (row.data != null && hasText(row.data, text)) models.push({ ...row, data: null })
     cursor = page.has_more ? page.next_cursor : null
-  } while (cursor !== null && count < mostRead)
-  return { models, next_cursor: null, has_more: false, searched: { count, since, isCut: cursor !== null } }
+  } while (cursor !== null && count < most)
+  return { models, next_cursor: null, has_more: false, searched: { count, since, cursor } }
 }

@@ -1,5 +1,5 @@
 import { useMemo, useState } from "react"
-import { exactJson } from "../gateway.ts"
+import { exactJson, isNested } from "../json.ts"
 
 /** Members of a list or an object that are shown at once. */
 const mostMembers = 100
@@ -7,12 +7,6 @@ const mostMembers = 100
 const mostCharacters = 2_000
 
 const isText = (value: unknown): value is string => typeof value === "string"
-
-/** Numbers beyond JavaScript's are objects of the platform, which only `JSON.stringify` can show. */
-const isLeaf = (value: unknown): boolean =>
-  typeof value !== "object" ||
-  value === null ||
-  (JSON as { isRawJSON?: (value: unknown) => boolean }).isRawJSON?.(value) === true
 
 const shownLeaf = (value: unknown): string => {
   const text = JSON.stringify(value)
@@ -47,14 +41,14 @@ const Members = ({ of }: { readonly of: object }) => {
 const Node = ({ name, value }: { readonly name: string; readonly value: unknown }) => {
   const [isOpen, setOpen] = useState(false)
   const label = <bdi>{name}</bdi>
-  if (isLeaf(value)) {
+  if (!isNested(value)) {
     return (
       <>
         {label}: <bdi className={isText(value) ? "" : "muted"}>{shownLeaf(value)}</bdi>
       </>
     )
   }
-  const count = membersOf(value as object).length
+  const count = membersOf(value).length
   const [open, close] = Array.isArray(value) ? "[]" : "{}"
   return (
     <details open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
@@ -66,7 +60,7 @@ const Node = ({ name, value }: { readonly name: string; readonly value: unknown 
           {close}
         </span>
       </summary>
-      {isOpen ? <Members of={value as object} /> : null}
+      {isOpen ? <Members of={value} /> : null}
     </details>
   )
 }

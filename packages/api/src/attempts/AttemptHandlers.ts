@@ -27,6 +27,7 @@ export const layer = HttpApiBuilder.group(
             const filter = {
               events: yield* valuesOf("event_id", query.event_id),
               request: given(query.request_id),
+              connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
               destinations: yield* valuesOf("destination_id", query.destination_id),
               status: query.status,
               errorCodes: error_code,
@@ -34,7 +35,9 @@ export const layer = HttpApiBuilder.group(
               search: yield* searchOf(query)
             }
             const page = yield* pageOf(Lists.attempts, query, { team, dir, ...filter })
-            const reads = filter.search === undefined ? reading : reporting
+            // Neither has an index: where few attempts match, many are examined.
+            const isSearch = filter.search !== undefined || filter.connections.length > 0
+            const reads = isSearch ? reporting : reading
             return yield* reads(AttemptReads.list(team, filter, dir, { ...page, prev: given(query.prev) }))
           })
         )

@@ -263,9 +263,11 @@ export const attempts = list("attempts", {
     prev: Parameters.text("prev of the following page", 2000),
     event_id: Parameters.values("Only attempts of these events"),
     request_id: Parameters.text("Only attempts of this request"),
+    connection_id: Parameters.values("Only attempts of events of these connections"),
+    webhook_id: Parameters.values("Alias of connection_id"),
     destination_id: Parameters.values("Only attempts to these destinations"),
     status: Schema.optionalKey(
-      Schema.Literals(["SUCCESSFUL", "FAILED"]).annotate({ description: "Only runs with this outcome" })
+      Schema.Literals(["SUCCESSFUL", "FAILED"]).annotate({ description: "Only attempts with this outcome" })
     ),
     ...Parameters.filtered(Declared.attemptFilters),
     order_by: Schema.optionalKey(

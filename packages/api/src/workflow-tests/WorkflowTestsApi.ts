@@ -2,8 +2,10 @@ import type { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { executing, notByProjectKeys } from "@tidegate/model/Permission"
 import { WorkflowTest } from "@tidegate/model/WorkflowTest"
+import { WorkflowValidation } from "@tidegate/model/WorkflowValidation"
 import { at, ids } from "@tidegate/resources/ExampleIds"
 import { workflow } from "@tidegate/resources/Workflow"
+import { validationBody } from "@tidegate/resources/WorkflowDraftInput"
 import {
   unsavedDryRunExample,
   UnsavedDryRunInput,
@@ -161,7 +163,40 @@ export class WorkflowTestsApi extends HttpApiGroup.make("workflowTests")
       })
     )
   )
+  .add(
+    HttpApiEndpoint.post("validate", "/workflows/validate", {
+      query: Parameters.onlyTeam,
+      payload: validationBody.described,
+      success: WorkflowValidation
+    }).annotateMerge(
+      operation({
+        id: "validateWorkflow",
+        permission,
+        summary: "Check the definition of a workflow without saving it",
+        description:
+          "Returns all issues for which a save would be refused, and its warnings. The answer is 200 also when there are issues. Nothing is stored or run. The source and the triggers of the workflow are not checked.",
+        body: { workflow_id: ids.workflow, steps, edges } as never,
+        answer: {
+          valid: false,
+          issues: [
+            {
+              code: "RESOURCE_NOT_FOUND",
+              step_id: "to_crm",
+              edge_id: null,
+              field: "resource_id",
+              message: `${ids.destination} was not found`
+            }
+          ],
+          warnings: []
+        },
+        errors: ["NOT_FOUND"]
+      })
+    )
+  )
   .middleware(Authorization)
   .annotateMerge(
-    OpenApi.annotations({ title: "Workflow tests", description: "Dry runs of workflows. Nothing is stored." })
+    OpenApi.annotations({
+      title: "Workflow tests",
+      description: "Dry runs of workflows, and checks of definitions. Nothing is stored."
+    })
   ) {}

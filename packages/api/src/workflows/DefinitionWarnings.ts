@@ -16,11 +16,15 @@ const bodyOf = ({ source, triggers }: Workflow): Schema.JsonObject | null => {
   return isOnly && Predicate.isReadonlyObject(schema) ? (schema as Schema.JsonObject) : null
 }
 
-/** The warnings about a saved workflow. */
+/** The warnings about a workflow with a definition (default: the saved one). */
 export const warningsOf = (
   store: WorkflowStore,
-  workflow: Workflow
+  workflow: Workflow,
+  {
+    edges = [],
+    steps = []
+  }: { readonly steps?: ReadonlyArray<unknown>; readonly edges?: ReadonlyArray<unknown> } = workflow
 ): Effect.Effect<ReadonlyArray<Warning>, GatewayError> => {
-  const { edges = [], steps = [], team_id } = workflow
-  return query(definitionWarnings({ steps, edges }, bodyOf(workflow), store.facts(team_id)))
+  const graph = { steps, edges } as Parameters<typeof definitionWarnings>[0]
+  return query(definitionWarnings(graph, bodyOf(workflow), store.facts(workflow.team_id)))
 }

@@ -1,10 +1,10 @@
 import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { limits } from "@tidegate/workflows/Limits"
-import { type CommonSetting, envelopeInputs, type StepKind } from "@tidegate/workflows/StepKind"
+import { type CommonSetting, envelopeInputs, noInputs, type StepKind } from "@tidegate/workflows/StepKind"
 import { stepKinds } from "@tidegate/workflows/StepKinds"
 import { commonSettings, note } from "@tidegate/workflows/Settings"
-import { closed } from "../DescribedAs.ts"
+import { closed, portsMark } from "../DescribedAs.ts"
 import { setting } from "../Members.ts"
 import { ids } from "../ExampleIds.ts"
 
@@ -20,6 +20,8 @@ const GraphId = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{4,96}$/u)).
 })
 
 const Values = Schema.Record(Schema.String, Schema.Json.annotate({ description: "A value, or a text with templates" }))
+
+const NoValues = Values.check(Schema.isMaxProperties(0)).annotate({ description: "Its steps take no inputs" })
 
 const InlineAction = Schema.Struct({
   provider_key: Schema.String.check(Characters.between(1, 96)),
@@ -148,11 +150,11 @@ const stepOf = (row: StepKind<unknown>): Schema.Top => {
     resource_id: resource === null ? setting(none) : inline ? setting(id) : id,
     action: callsAction ? setting(InlineAction) : setting(none),
     action_revision_id: setting(Schema.String.annotate({ description: "Reserved" })),
-    invocation_inputs: setting(Values.annotate({ description: taken })),
+    invocation_inputs: setting(row.inputs === noInputs ? NoValues : Values.annotate({ description: taken })),
     config: needsConfig(kind) ? config : Schema.optionalKey(config),
     position
   })
-    .check(closed)
+    .check(closed, portsMark(row.ports))
     .annotate({
       identifier: `${typeName(kind)}Step`,
       description: descriptions[kind] ?? "",

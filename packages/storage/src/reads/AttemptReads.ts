@@ -20,6 +20,7 @@ type Fragment = Statement.Fragment
 export interface AttemptFilter {
   readonly events: ReadonlyArray<string>
   readonly request: string | undefined
+  readonly connections: ReadonlyArray<string>
   readonly destinations: ReadonlyArray<string>
   readonly status: AttemptStatus | undefined
   readonly errorCodes?: ReadonlyArray<string> | undefined
@@ -64,7 +65,9 @@ const plan = Effect.fnUntraced(function* (
     else if (search.startsWith(prefixes.destination)) residual.push(sql`a.destination_id like ${likePrefix(search)}`)
     else residual.push(sql`(a.error_code = ${search.toUpperCase()} or position(${search} in a.requested_url) > 0)`)
   }
-  const { answers = [], errorCodes = [] } = filter
+  const { answers = [], connections, errorCodes = [] } = filter
+  // No index: a connection can move to another destination, so its attempts are checked among those that the drive reads.
+  if (connections.length > 0) residual.push(sql`a.connection_id = any(${Columns.text(connections)})`)
   if (errorCodes.length > 0) residual.push(sql`a.error_code = any(${Columns.text(errorCodes)})`)
   if (answers.length > 0) residual.push(answered(sql, sql.literal("a.response_status"), answers))
   if (filter.status !== undefined) residual.push(sql`a.status = ${filter.status}`)

@@ -7,9 +7,10 @@ import type { RecordOf, Situation } from "@tidegate/resources/Resource"
 import { workflow } from "@tidegate/resources/Workflow"
 import { chainOf } from "@tidegate/resources/workflow/Chain"
 import { checkDefinition } from "@tidegate/resources/workflow/DefinitionCheck"
-import type { DraftWrite } from "@tidegate/resources/WorkflowDraftInput"
+import type { DefinitionWrite, DraftWrite } from "@tidegate/resources/WorkflowDraftInput"
 import { compare } from "@tidegate/workflows/Comparison"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
+import type { Workflow as CompiledWorkflow } from "@tidegate/workflows/Workflow"
 import { shownGraph } from "@tidegate/workflows/StepCredentials"
 import { presentOf } from "../control/PresentOf.ts"
 import type { Command } from "../control/Store.ts"
@@ -119,6 +120,20 @@ export const putDraft = Effect.fnUntraced(function* (
       return warnings.length === 0 ? record : { ...record, warnings }
     })
   )
+})
+
+/**
+ * Compiles a definition as a save would, against the workflow that it would replace; null: it would be that of a new one. Nothing is written.
+ */
+export const compiledDefinition = Effect.fnUntraced(function* (
+  team: string,
+  id: string | null,
+  { edges, steps }: DefinitionWrite
+): Reading<CompiledWorkflow> {
+  const sql = yield* SqlClient.SqlClient
+  const before = id === null ? null : yield* liveOf(team, id, false)
+  const written = { status: before?.status ?? "draft", steps, edges: edges ?? chainOf(steps) }
+  return yield* checkDefinition(written, before, teamFacts(sql, team))
 })
 
 /** Removes the draft. */

@@ -28,6 +28,7 @@ export const anyRequest: RequestFilter = {
 export const anyAttempt: AttemptFilter = {
   events: [],
   request: undefined,
+  connections: [],
   destinations: [],
   status: undefined,
   search: undefined

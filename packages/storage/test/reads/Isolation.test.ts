@@ -136,6 +136,8 @@ const cases: Readonly<Record<string, Case>> = {
   "RequestReads.verdict": (ids) => RequestReads.verdict(mine, req(ids, 6)),
   "AttemptReads.list": (ids) =>
     AttemptReads.list(mine, { ...anyAttempt, destinations: some(ids?.destination) }, "desc", page),
+  "AttemptReads.list by connection": (ids) =>
+    AttemptReads.list(mine, { ...anyAttempt, connections: some(ids?.connection) }, "desc", page),
   "AttemptReads.list by event": (ids) =>
     AttemptReads.list(mine, { ...anyAttempt, events: some(ids?.record("event", 6)) }, "asc", page),
   "AttemptReads.get": (ids) => AttemptReads.get(mine, (ids ?? idsOf(mine)).record("attempt", 6), req(ids, 6)),

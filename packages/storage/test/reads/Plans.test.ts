@@ -275,6 +275,18 @@ const cases: ReadonlyArray<readonly [name: string, read: (history: History) => R
     100,
     500
   ],
+  [
+    "attempts of a connection",
+    ({ connections }) => AttemptReads.list(team, { ...anyAttempt, connections: [connections[6]!] }, "desc", page),
+    100,
+    10_000
+  ],
+  [
+    "attempts of a connection, of which there are none",
+    () => AttemptReads.list(team, { ...anyAttempt, connections: ["web_none"] }, "desc", page),
+    0,
+    2.5 * requests
+  ],
   ["failed attempts", () => AttemptReads.list(team, { ...anyAttempt, status: "FAILED" }, "desc", page), 100, 10_000],
   [
     "attempts by error",

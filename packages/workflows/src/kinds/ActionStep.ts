@@ -21,7 +21,7 @@ export const actionKind = stepKind({
   inline: true,
   inputs: () => null,
   output: null,
-  ports: () => ["out"],
+  ports: ["out"],
   portRequired: false,
   compile: null
 })

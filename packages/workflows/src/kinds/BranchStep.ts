@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import * as Characters from "@tidegate/model/Characters"
 import { limits } from "../Limits.ts"
 import { objectOf } from "../OutputNames.ts"
-import { type Context, type Evaluate, memberOf, type Resumable, stepKind } from "../StepKind.ts"
+import { type Context, type Evaluate, memberOf, noInputs, type Resumable, stepKind } from "../StepKind.ts"
 
 const Path = Schema.Struct({
   key: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, _ and -" })),
@@ -17,7 +17,8 @@ interface PathTest {
   readonly holds: (context: Context) => boolean
 }
 
-const portOf = (key: string): string => `path_${key}`
+const prefix = "path_"
+const portOf = (key: string): string => `${prefix}${key}`
 
 /**
  * Continues on every path whose conditions hold, or on the first of them (`evaluation`). `always` is taken in any case;
@@ -34,9 +35,9 @@ export const branchKind = stepKind({
   callsAction: false,
   notTaken: "path_not_taken",
   inline: true,
-  inputs: () => [],
+  inputs: noInputs,
   output: objectOf("matched", "fallback"),
-  ports: ({ paths }) => paths.map(({ key }) => portOf(key)),
+  ports: { each: "paths", key: "key", prefix },
   portRequired: true,
   portsOf: (output) => {
     const matched = memberOf(output, "matched")

@@ -2,7 +2,7 @@ import { DateTime, Option, Schema } from "effect"
 import type { Json } from "@tidegate/model/Rule"
 import { limits } from "../Limits.ts"
 import { objectOf } from "../OutputNames.ts"
-import { type Evaluate, type Evaluation, type Outcome, type Resumable, stepKind } from "../StepKind.ts"
+import { type Evaluate, type Evaluation, noInputs, type Outcome, type Resumable, stepKind } from "../StepKind.ts"
 
 const units = { seconds: 1_000, minutes: 60_000, hours: 3_600_000, days: 86_400_000, weeks: 604_800_000 } as const
 
@@ -40,9 +40,9 @@ export const delayKind = stepKind({
   callsAction: false,
   notTaken: "path_not_taken",
   inline: true,
-  inputs: () => [],
+  inputs: noInputs,
   output: objectOf("scheduled_for", "released_at"),
-  ports: () => ["out"],
+  ports: ["out"],
   portRequired: false,
   *compile(_, config, compiler): Resumable<Evaluate> {
     const { amount, mode, past, timezone, unit, until } = config

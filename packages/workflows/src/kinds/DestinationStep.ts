@@ -13,7 +13,7 @@ export const destinationKind = stepKind({
   inline: false,
   inputs: () => envelopeInputs,
   output: objectOf("status", "headers", "body", "duration_ms"),
-  ports: () => ["out"],
+  ports: ["out"],
   portRequired: false,
   compile: null
 })

@@ -23,7 +23,7 @@ export const filterKind = stepKind({
   inputs: ({ config, resource_id }) =>
     resource_id === null && config["detached_from_filter"] === undefined ? [] : envelopeInputs,
   output: objectOf("matched"),
-  ports: () => ["matched"],
+  ports: ["matched"],
   portRequired: false,
   portsOf: (output) => (memberOf(output, "matched") === false ? [] : ["matched"]),
   *compile(step, config, compiler): Resumable<Evaluate> {

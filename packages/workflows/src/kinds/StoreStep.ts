@@ -95,7 +95,16 @@ export const storeKind = stepKind({
   inline: true,
   inputs: ({ config }) => inputsOf[config["operation"] as Name] ?? ["key"],
   output: objectOf(...Object.keys(output)),
-  ports: ({ operation }) => (operation === "compare_and_set" ? ["out", "conflict"] : ["out"]),
+  ports: {
+    by: "operation",
+    of: {
+      get: ["out"],
+      set: ["out"],
+      delete: ["out"],
+      increment: ["out"],
+      compare_and_set: ["out", "conflict"]
+    } satisfies Record<Name, ReadonlyArray<string>>
+  },
   portRequired: false,
   portsOf: (given) => portsStored(memberOf(given, "conflict") === true),
   // A test stores nothing, so the step finds nothing.

@@ -13,7 +13,7 @@ export const transformationKind = stepKind({
   inline: false,
   inputs: () => envelopeInputs,
   output: objectOf(...envelopeInputs),
-  ports: () => ["out"],
+  ports: ["out"],
   portRequired: false,
   compile: null
 })

@@ -204,7 +204,14 @@ export const waitKind = stepKind({
   inline: true,
   inputs: (step) => (awaitedBy(step) === "event" ? ["filter"] : []),
   output: objectOf(...Object.values(awaited).flatMap(({ nothing }) => Object.keys(nothing)), "released_at"),
-  ports: (config) => awaited[config.for].ports,
+  ports: {
+    by: "for",
+    of: {
+      approval: awaited.approval.ports,
+      callback: awaited.callback.ports,
+      event: awaited.event.ports
+    } satisfies Record<Awaited, ReadonlyArray<string>>
+  },
   portRequired: false,
   portsOf: (output) => {
     const decision = memberOf(output, "decision")

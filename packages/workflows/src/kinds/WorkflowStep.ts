@@ -60,7 +60,7 @@ export const workflowKind = stepKind({
   inline: false,
   inputs: () => ["input"],
   output: objectOf(...Object.keys(nothing), "released_at"),
-  ports: () => ["out", "timed_out"],
+  ports: ["out", "timed_out"],
   portRequired: false,
   portsOf: (output) => [memberOf(output, "run_id") === null ? "timed_out" : "out"],
   sample: () => ({ run_id: "wfr_sample", workflow_id: "wfl_sample", outcome: "completed", result: {} }),

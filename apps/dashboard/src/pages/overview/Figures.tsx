@@ -15,30 +15,38 @@ type Routed = Row<"EventSeries">["series"]
 export const shareOf = (part: number, all: number): string =>
   all === 0 ? "–" : `${((part / all) * 100).toLocaleString(undefined, { maximumFractionDigits: 1 })} %`
 
-/** How many of the newest delivered events the times are of. */
+/** The API's metrics have no percentiles, so they are made of the newest delivered events: a page of their list. */
 const mostTimed = 100
+
+interface Times {
+  /** Sorted (ms). */
+  readonly ms: ReadonlyArray<number>
+  /** There are older events in the time range, which were not read. */
+  readonly isCut: boolean
+}
 
 /** The value below which this share of them lies. */
 const quantile = (sorted: ReadonlyArray<number>, share: number): number | undefined =>
   sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)]
 
 /** How long the newest delivered events took, from their creation to the target's answer: with all waits and retries (ms). */
-const useTimes = (range: ReturnType<typeof rangeOf>): ReadonlyArray<number> => {
+const useTimes = (range: ReturnType<typeof rangeOf>): Times => {
   const { client, team } = useSession()
   const { data } = useQuery({
     queryKey: ["times", team, range],
     queryFn: async () => {
       const query = { ...range, status: ["SUCCESSFUL" as const], limit: mostTimed }
-      const { models } = await client.get("/events", { params: { query } })
-      return models
+      const { has_more, models } = await client.get("/events", { params: { query } })
+      const ms = models
         .flatMap(({ created_at, successful_at }) =>
           successful_at === null ? [] : [Math.max(0, Date.parse(successful_at) - Date.parse(created_at))]
         )
         .toSorted((a, b) => a - b)
+      return { ms, isCut: has_more }
     },
     refetchInterval: 30_000
   })
-  return data ?? []
+  return data ?? { ms: [], isCut: false }
 }
 
 const sum = <Point,>(points: ReadonlyArray<Point>, of: (point: Point) => number | undefined): number =>
@@ -47,7 +55,7 @@ const sum = <Point,>(points: ReadonlyArray<Point>, of: (point: Point) => number 
 /** The numbers of a time range, each with the list that it counts. */
 export const Figures = ({ received, routed }: { readonly received: Received; readonly routed: Routed }) => {
   const range = rangeOf(useFilters().search)
-  const times = useTimes(range)
+  const { isCut, ms: times } = useTimes(range)
   const delivered = sum(routed, (at) => at.delivered_count)
   const failed = sum(routed, (at) => at.failed_count)
   const oldest = routed.find((at) => waitingIn(at) > 0)?.timestamp
@@ -61,21 +69,29 @@ export const Figures = ({ received, routed }: { readonly received: Received; rea
     [oldest === undefined ? "–" : <Time key="oldest" at={oldest} />, "The oldest that waits", "/events", waiting.name],
     [
       times.length === 0 ? "–" : `${lengthOf(quantile(times, 0.5))} / ${lengthOf(quantile(times, 0.99))}`,
-      `p50 / p99 to the target${times.length === 0 ? "" : `, newest ${times.length}`}`,
+      `p50 / p99 to the target${times.length === 0 ? "" : `, ${isCut ? "only of the newest" : "of all"} ${times.length}`}`,
       "/events",
       "SUCCESSFUL"
     ]
   ]
   return (
-    <div className="figures">
-      {figures.map(([value, label, to, status]) => (
-        <div key={label} className="figure">
-          <strong>{value}</strong>
-          <Link to={to} search={{ ...range, status }}>
-            {label}
-          </Link>
-        </div>
-      ))}
-    </div>
+    <>
+      <div className="figures">
+        {figures.map(([value, label, to, status]) => (
+          <div key={label} className="figure">
+            <strong>{value}</strong>
+            <Link to={to} search={{ ...range, status }}>
+              {label}
+            </Link>
+          </div>
+        ))}
+      </div>
+      {isCut ? (
+        <p className="muted">
+          The API counts events, and not how long they took: p50 and p99 are of the newest {times.length} delivered
+          events of this time, and not of all. Choose a shorter time to come closer.
+        </p>
+      ) : null}
+    </>
   )
 }

@@ -1,7 +1,8 @@
 import { useMutation } from "@tanstack/react-query"
+import { use, useState } from "react"
 import type { Row } from "../../gateway.ts"
-import { messageOf } from "../../gateway.ts"
 import { useMay } from "../../may.ts"
+import { faultsOf, noFaults, ShowFaults } from "../../parts/Faults.tsx"
 import { TextArea, textOf } from "../../parts/Form.tsx"
 import { Facts, Panel } from "../../parts/Panel.tsx"
 import { useSession } from "../../session.ts"
@@ -12,13 +13,28 @@ const requestOf = (form: HTMLFormElement): object => {
   return text === "" ? {} : { request: { body: text } }
 }
 
-/** A button in the form of a destination that makes a test delivery with what is written there, and shows its result beside it. */
+/** The field of a member of the call: the form has the destination's own names. */
+const fieldOfTest = (path: string): string =>
+  /^request(?:\.|$)/.test(path) ? "sample" : path.replace(/^destination\./, "")
+
+/** A button in the form of a destination that makes a test delivery with what is written there, and shows its result beside it. A refusal is shown at its field. */
 export const TryDestination = ({ bodyOf }: { readonly bodyOf: (form: HTMLFormElement) => object }) => {
   const { client } = useSession()
   const may = useMay()
+  const showFaults = use(ShowFaults)
+  const [others, setOthers] = useState(noFaults.others)
   const test = useMutation({
     mutationFn: (form: HTMLFormElement) =>
-      client.post("/destinations/test", { body: { ...bodyOf(form), ...requestOf(form) } as never })
+      client.post("/destinations/test", { body: { ...bodyOf(form), ...requestOf(form) } as never }),
+    onMutate: () => {
+      showFaults(noFaults)
+      setOthers(noFaults.others)
+    },
+    onError: (error, form) => {
+      const found = faultsOf(error, form, fieldOfTest)
+      showFaults({ ...found, others: noFaults.others })
+      setOthers(found.others)
+    }
   })
   if (!may("POST /destinations/test")) return null
   return (
@@ -41,11 +57,11 @@ export const TryDestination = ({ bodyOf }: { readonly bodyOf: (form: HTMLFormEle
             Try it
           </button>
         </div>
-        {test.isError ? (
+        {others.length === 0 ? null : (
           <p role="alert" className="notice bad">
-            {messageOf(test.error).replaceAll("destination.config.", "config.")}
+            {others.join("; ")}
           </p>
-        ) : null}
+        )}
         {test.data === undefined || test.isError ? null : <Result of={test.data} />}
       </div>
     </Panel>

@@ -1,4 +1,5 @@
 import { useId, useState } from "react"
+import { isMembers } from "../../json.ts"
 import { valueOf } from "./Rule.ts"
 
 export type Members = Readonly<Record<string, unknown>>
@@ -17,8 +18,7 @@ const operators = [
   ["$exist", "exists (true or false)"]
 ] as const
 
-export const membersOf = (value: unknown): Members =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Members) : {}
+export const membersOf = (value: unknown): Members => (isMembers(value) ? value : {})
 
 /** The conditions with one more, below the path of its value. */
 const withCondition = (all: Members, [name, ...rest]: ReadonlyArray<string>, condition: Members): Members =>
@@ -28,7 +28,7 @@ const withCondition = (all: Members, [name, ...rest]: ReadonlyArray<string>, con
 
 const objectIn = (text: string): Members | null => {
   const read = valueOf(text)
-  return typeof read === "object" && read !== null && !Array.isArray(read) ? (read as Members) : null
+  return isMembers(read) ? read : null
 }
 
 /** Conditions on the parts of a request: they are added in a row of fields, and shown and changed as JSON. */

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react"
 import type { Row } from "../../gateway.ts"
+import { exactJson } from "../../json.ts"
 
 export type Rule = Row<"Connection">["rules"][number]
 export type RuleType = Rule["type"]
@@ -25,7 +26,7 @@ export interface RuleForm<Type extends RuleType = RuleType> {
 /** What the reader means by a value: JSON, or else a text. */
 export const valueOf = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    return exactJson.parse(text)
   } catch {
     return text
   }

@@ -1,6 +1,7 @@
 import { useMutation } from "@tanstack/react-query"
 import { useState } from "react"
 import { messageOf, type Row } from "../../gateway.ts"
+import { exactJson } from "../../json.ts"
 import { Diff } from "../../parts/Diff.tsx"
 import { Panel } from "../../parts/Panel.tsx"
 import { lengthOf } from "../../parts/Time.tsx"
@@ -31,7 +32,7 @@ const laidOut = (value: unknown): string => JSON.stringify(value, null, 2)
 
 const read = (text: string): Sample["request"] => {
   try {
-    return JSON.parse(text) as Sample["request"]
+    return exactJson.parse(text) as Sample["request"]
   } catch (error) {
     throw new Error(`The sample is not valid JSON: ${messageOf(error)}`, { cause: error })
   }

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import { TidegateError } from "@tidegate/client/source"
-import { exactGateway, type Row } from "../../gateway.ts"
+import type { Row } from "../../gateway.ts"
 import { useMay } from "../../may.ts"
 import { Action } from "../../parts/Action.tsx"
 import { Panel } from "../../parts/Panel.tsx"
@@ -23,7 +23,7 @@ export const Draft = ({
     queryKey: ["draft", team, id],
     queryFn: async () => {
       try {
-        return await exactGateway(team).get("/workflows/{id}/draft", path)
+        return await client.get("/workflows/{id}/draft", path)
       } catch (error) {
         if (error instanceof TidegateError && error.status === 404) return null
         throw error

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link, useNavigate, useParams } from "@tanstack/react-router"
 import { useState } from "react"
-import { exactGateway, type Row } from "../../gateway.ts"
+import type { Row } from "../../gateway.ts"
 import { Action } from "../../parts/Action.tsx"
 import { type Edge, Graph } from "../../parts/Graph.tsx"
 import { NamedLink } from "../../parts/Named.tsx"
@@ -110,7 +110,7 @@ export const Run = () => {
   })
   const workflow = useQuery({
     queryKey: ["workflow", team, id],
-    queryFn: () => exactGateway(team).get("/workflows/{id}", { params: { path: { id } } })
+    queryFn: () => client.get("/workflows/{id}", { params: { path: { id } } })
   })
   if (run.isPending || workflow.isPending) return <Loading />
   if (run.isError) return <Failure error={run.error} retry={run.refetch} />

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link, useParams } from "@tanstack/react-router"
-import { exactGateway, type Row } from "../../gateway.ts"
+import type { Row } from "../../gateway.ts"
 import { Action } from "../../parts/Action.tsx"
 import { useFilters } from "../../parts/Filters.tsx"
 import { OnlyOwners } from "../../parts/OnlyOwners.tsx"
@@ -58,10 +58,9 @@ const Compared = ({
   const read = useQuery({
     queryKey: ["versions compared", team, id, before, after],
     queryFn: async () => {
-      const exact = exactGateway(team)
       const versionOf = (version: string) =>
-        exact.get("/workflows/{id}/versions/{version}", { params: { path: { id, version } } })
-      const changes = exact.get("/workflows/{id}/versions/{version}/compare", {
+        client.get("/workflows/{id}/versions/{version}", { params: { path: { id, version } } })
+      const changes = client.get("/workflows/{id}/versions/{version}/compare", {
         params: { path: { id, version: before }, query: { with: after } }
       })
       return Promise.all([versionOf(before), versionOf(after), changes])

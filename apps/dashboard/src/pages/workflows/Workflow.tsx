@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link, useNavigate, useParams } from "@tanstack/react-router"
 import { lazy, Suspense, useState } from "react"
-import { exactGateway, type Row } from "../../gateway.ts"
+import type { Row } from "../../gateway.ts"
 import { useMay } from "../../may.ts"
 import { Action } from "../../parts/Action.tsx"
 import { Text } from "../../parts/Body.tsx"
@@ -88,7 +88,7 @@ export const Workflow = () => {
   const { form, status } = search
   const workflow = useQuery({
     queryKey: ["workflow", team, id],
-    queryFn: () => exactGateway(team).get("/workflows/{id}", { params: { path: { id } } })
+    queryFn: () => client.get("/workflows/{id}", { params: { path: { id } } })
   })
   if (workflow.isPending) return <Loading />
   if (workflow.isError) return <Failure error={workflow.error} retry={workflow.refetch} />

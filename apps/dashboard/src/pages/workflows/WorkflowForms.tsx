@@ -1,5 +1,6 @@
 import { useNavigate } from "@tanstack/react-router"
-import { exactJson, messageOf, type Row } from "../../gateway.ts"
+import { messageOf, type Row } from "../../gateway.ts"
+import { exactJson } from "../../json.ts"
 import { ChoiceField, Form, TextArea, TextField, textOf } from "../../parts/Form.tsx"
 import { headersIn } from "../../parts/HeaderLines.ts"
 import { useChoices } from "../../parts/Named.tsx"

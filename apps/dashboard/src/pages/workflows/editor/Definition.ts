@@ -1,6 +1,6 @@
 import { TidegateError } from "@tidegate/client/source"
-import { messageOf } from "../../../gateway.ts"
-import { beginOf, portsOf, type Step, type StepEdge, trigger } from "../../../parts/StepGraph.ts"
+import { messageOf, type Row } from "../../../gateway.ts"
+import { type Step, type StepEdge, trigger } from "../../../parts/StepGraph.ts"
 
 /** What the editor changes, and what the gateway says about it. */
 
@@ -22,6 +22,11 @@ export const stepAt = (steps: ReadonlyArray<Step>, path: string): string | null 
   return steps.find(({ id }) => id === place)?.id ?? steps[Number(place)]?.id ?? null
 }
 
+export const warningsOf = (
+  steps: ReadonlyArray<Step>,
+  warnings: ReadonlyArray<Row<"Warning">> = []
+): ReadonlyArray<Remark> => warnings.map(({ message, path }) => ({ stepId: stepAt(steps, path), message }))
+
 interface Issue {
   readonly step_id: string | null
   readonly message: string
@@ -39,25 +44,3 @@ export const edge = (from: string, port: string, to: string): StepEdge =>
   from === trigger
     ? { source_type: "trigger", target_step_id: to }
     : { source_type: "step", source_step_id: from, source_port: port, target_step_id: to }
-
-/** Adds a step of a kind behind another one, and returns its id with the new definition. Behind a branch it gets a path that leads nowhere yet. */
-export const withStep = (
-  { edges, steps }: Definition,
-  kind: string,
-  behind: string
-): { readonly id: string; readonly definition: Definition } => {
-  let number = steps.length + 1
-  while (steps.some(({ id }) => id === `${kind}_${number}`)) number++
-  const id = `${kind}_${number}`
-  const ports = portsOf(steps.find((one) => one.id === behind))
-  const used = new Set(edges.filter((one) => beginOf(one) === behind).map((one) => one.source_port ?? "out"))
-  const port = ports.find((one) => !used.has(one)) ?? ports[0]
-  const leads = port === undefined ? [] : [edge(behind, port, id)]
-  return { id, definition: { steps: [...steps, { id, kind, config: {} } as Step], edges: [...edges, ...leads] } }
-}
-
-/** Removes a step, and the edges that begin or end at it. */
-export const withoutStep = ({ edges, steps }: Definition, id: string): Definition => ({
-  steps: steps.filter((one) => one.id !== id),
-  edges: edges.filter((one) => beginOf(one) !== id && one.target_step_id !== id)
-})

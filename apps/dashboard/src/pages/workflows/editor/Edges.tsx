@@ -1,20 +1,24 @@
 import { useState } from "react"
 import { Panel } from "../../../parts/Panel.tsx"
-import { beginOf, portsOf, type StepEdge, titleOf, trigger } from "../../../parts/StepGraph.ts"
+import { beginOf, type StepEdge, titleOf, trigger } from "../../../parts/StepGraph.ts"
 import { type Definition, edge } from "./Definition.ts"
+import type { Document } from "../../../parts/Schema.ts"
+import { portsOf } from "./StepKinds.ts"
 
 /** The edges from a node: remove them, or add one. */
 export const Edges = ({
   change,
+  document,
   from,
   graph
 }: {
+  readonly document: Document
   readonly from: string
   readonly graph: Definition
   readonly change: (edges: ReadonlyArray<StepEdge>) => void
 }) => {
   const step = graph.steps.find(({ id }) => id === from)
-  const ports = portsOf(step)
+  const ports = portsOf(document, step)
   const [port, setPort] = useState("")
   const [to, setTo] = useState("")
   const nameOf = (id: string): string => titleOf(graph.steps.find((one) => one.id === id) ?? { id })

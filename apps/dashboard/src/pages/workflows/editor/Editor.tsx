@@ -11,15 +11,18 @@ import { previewOf } from "../../../parts/Preview.tsx"
 import { type Document, useDocument } from "../../../parts/Schema.ts"
 import { Failure, Loading } from "../../../parts/States.tsx"
 import { Status } from "../../../parts/Status.tsx"
-import { edgesOf, nodesOf, trigger } from "../../../parts/StepGraph.ts"
+import { beginOf, edgesOf, nodesOf, type Step, trigger } from "../../../parts/StepGraph.ts"
 import { useRefresh, useSession } from "../../../session.ts"
 import { graphOf } from "../Comparison.tsx"
+import { useCheck } from "./Check.ts"
 import { Conflict } from "./Conflict.tsx"
-import { type Definition, type Remark, remarksOf, stepAt, withoutStep, withStep } from "./Definition.ts"
+import { edge, type Definition, type Remark, remarksOf, warningsOf } from "./Definition.ts"
 import { Edges } from "./Edges.tsx"
 import { pathsIn } from "./Paths.ts"
+import { CheckNote, Remarks, StepRemarks } from "./Remarks.tsx"
 import { useSample } from "./Sample.ts"
-import { kindsOf, StepForm } from "./StepForm.tsx"
+import { StepForm } from "./StepForm.tsx"
+import { kindsOf, portsOf } from "./StepKinds.ts"
 import { Tested } from "./Tested.tsx"
 
 const Editor = ({
@@ -46,9 +49,9 @@ const Editor = ({
   const [theirs, setTheirs] = useState<Row<"Workflow"> | null>(null)
   const [test, setTest] = useState<Row<"WorkflowTest"> | null>(null)
   const [requestId, setRequestId] = useState("")
-  const { isLoading, latestId, paths: sampled, sampleId } = useSample(workflow.source_id, requestId)
+  const { data, isLoading: isSampleLoading, latestId, sampleId } = useSample(workflow.source_id, requestId)
   const paths = [
-    ...sampled,
+    ...pathsIn({ body: data?.body, headers: data?.headers, method: data?.method, path: data?.path }, trigger),
     ...(test?.steps ?? []).flatMap(({ output_preview, step_id }) =>
       output_preview === null ? [] : pathsIn(previewOf(output_preview), `steps.${step_id}.output`)
     )
@@ -57,21 +60,33 @@ const Editor = ({
   const tested = test?.steps.find(({ step_id }) => step_id === selected)
   const body = { steps: [...graph.steps], edges: [...graph.edges] }
 
+  const check = useCheck(workflow.id, graph)
+
   const change = (next: Definition) => {
     setGraph(next)
     setSaid(null)
+    // They were about the steps before: the check says what is wrong with these.
+    setRemarks([])
   }
   const add = () => {
-    const { definition, id } = withStep(graph, kind, selected)
-    change(definition)
+    let number = graph.steps.length + 1
+    while (graph.steps.some(({ id }) => id === `${kind}_${number}`)) number++
+    const id = `${kind}_${number}`
+    // A step after a branch gets a path that leads nowhere yet.
+    const ports = portsOf(document, step)
+    const used = new Set(graph.edges.filter((one) => beginOf(one) === selected).map((one) => one.source_port ?? "out"))
+    const port = ports.find((one) => !used.has(one)) ?? ports[0]
+    const leads = port === undefined ? [] : [edge(selected, port, id)]
+    change({ steps: [...graph.steps, { id, kind, config: {} } as Step], edges: [...graph.edges, ...leads] })
     setSelected(id)
   }
   const remove = (id: string) => {
-    change(withoutStep(graph, id))
+    change({
+      steps: graph.steps.filter((one) => one.id !== id),
+      edges: graph.edges.filter((one) => beginOf(one) !== id && one.target_step_id !== id)
+    })
     setSelected(trigger)
   }
-  const warningsOf = (warnings: ReadonlyArray<Row<"Warning">> = []): ReadonlyArray<Remark> =>
-    warnings.map(({ message, path }) => ({ stepId: stepAt(graph.steps, path), message }))
   const save = async (over: number) => {
     setRemarks([])
     setSaid(null)
@@ -80,7 +95,7 @@ const Editor = ({
       setVersion(saved.version)
       setTheirs(null)
       setSaid(`Saved as version ${saved.version}`)
-      setRemarks(warningsOf(saved.warnings))
+      setRemarks(warningsOf(graph.steps, saved.warnings))
       await refresh()
     } catch (error) {
       if (error instanceof TidegateError && error.code === "workflow_conflict") {
@@ -96,7 +111,7 @@ const Editor = ({
       const base = draft === null ? { version } : { run_label: draft.run_label }
       const saved = await client.put("/workflows/{id}/draft", { params: path, body: { ...base, ...body } })
       setSaid("Saved as the draft")
-      setRemarks(warningsOf(saved.warnings))
+      setRemarks(warningsOf(graph.steps, saved.warnings))
       await refresh()
     } catch (error) {
       setRemarks(remarksOf(error))
@@ -113,8 +128,10 @@ const Editor = ({
     }
   }
   const statuses = new Map((test?.steps ?? []).map(({ status, step_id }) => [step_id, status]))
-  const faulty = new Set(remarks.flatMap(({ stepId }) => stepId ?? []))
-  const others = remarks.filter(({ stepId }) => stepId !== selected || step === undefined)
+  const isAnswer = remarks.length > 0
+  const shown = isAnswer ? remarks : [...check.issues, ...check.warnings]
+  const faulty = new Set(shown.flatMap(({ stepId }) => stepId ?? []))
+  const others = shown.filter(({ stepId }) => stepId !== selected || step === undefined)
   return (
     <>
       <header>
@@ -131,7 +148,7 @@ const Editor = ({
           <Link to={`/workflows/${workflow.id}`} className="button">
             Back
           </Link>
-          <button type="button" disabled={isLoading} onClick={() => void run()}>
+          <button type="button" disabled={isSampleLoading} onClick={() => void run()}>
             Test
           </button>
           <button type="button" onClick={() => void saveDraft()}>
@@ -155,20 +172,8 @@ const Editor = ({
           }}
         />
       )}
-      {others.length === 0 ? null : (
-        <ul className="notice bad plain" role="alert">
-          {others.map(({ message, stepId }) => (
-            <li key={`${stepId ?? ""} ${message}`}>
-              {stepId === null ? null : (
-                <button type="button" className="link" onClick={() => setSelected(stepId)}>
-                  {stepId}
-                </button>
-              )}{" "}
-              {message}
-            </li>
-          ))}
-        </ul>
-      )}
+      <CheckNote of={check} />
+      <Remarks of={others} isAnswer={isAnswer} select={setSelected} />
       {test === null ? null : (
         <div className="notice" role="status">
           The test ended: <Status of={test.outcome ?? test.status} /> Select a step to see its input and output. No
@@ -218,7 +223,13 @@ const Editor = ({
               ))}
             </select>
           </div>
-          <Edges key={selected} from={selected} graph={graph} change={(edges) => change({ ...graph, edges })} />
+          <Edges
+            key={selected}
+            document={document}
+            from={selected}
+            graph={graph}
+            change={(edges) => change({ ...graph, edges })}
+          />
           {tested === undefined ? null : <Tested step={tested} />}
           {step === undefined ? (
             <p className="muted">Select a step to change it.</p>
@@ -235,13 +246,7 @@ const Editor = ({
                 </button>
               }
             >
-              {remarks
-                .filter(({ stepId }) => stepId === step.id)
-                .map(({ message }) => (
-                  <p key={message} role="alert" className="notice bad">
-                    {message}
-                  </p>
-                ))}
+              <StepRemarks of={shown.filter(({ stepId }) => stepId === step.id)} isAnswer={isAnswer} />
               <StepForm
                 key={step.id}
                 document={document}

@@ -1,5 +1,4 @@
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+import { isMembers } from "../../../json.ts"
 
 /** The most paths that are offered, and how deep they go: a sample may be large. */
 export const mostPaths = 200
@@ -7,7 +6,7 @@ const deepest = 6
 
 /** The paths of the values in a sample. Members whose names templates cannot spell are left out. */
 export const pathsIn = (value: unknown, path: string, depth = 0): ReadonlyArray<string> =>
-  isObject(value) && depth < deepest
+  isMembers(value) && depth < deepest
     ? [
         path,
         ...Object.entries(value)

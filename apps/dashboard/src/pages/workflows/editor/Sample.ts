@@ -1,10 +1,8 @@
 import { useQuery } from "@tanstack/react-query"
-import { trigger } from "../../../parts/StepGraph.ts"
 import { useSession } from "../../../session.ts"
-import { pathsIn } from "./Paths.ts"
 
-/** The request with which a workflow is tried, and the paths in it: the written one, or else the last one of its source. */
-export const useSample = (sourceId: string | null, written: string) => {
+/** The request that steps are tried with: the given one, or the last one of the workflow's source. An empty id: there is none. */
+export const useSample = (sourceId: string | null, requestId: string) => {
   const { client, team } = useSession()
   const latest = useQuery({
     queryKey: ["latest request", team, sourceId],
@@ -18,19 +16,12 @@ export const useSample = (sourceId: string | null, written: string) => {
     staleTime: Infinity
   })
   const latestId = latest.data ?? ""
-  const sampleId = written === "" ? latestId : written
+  const sampleId = requestId === "" ? latestId : requestId
   const sample = useQuery({
     queryKey: ["sample", team, sampleId],
     queryFn: () => client.get("/requests/{id}", { params: { path: { id: sampleId } } }),
     enabled: sampleId !== "",
     retry: false
   })
-  const data = sample.data?.data
-  return {
-    isLoading: latest.isLoading,
-    latestId,
-    /** Empty: there is none. */
-    sampleId,
-    paths: pathsIn({ body: data?.body, headers: data?.headers, method: data?.method, path: data?.path }, trigger)
-  }
+  return { data: sample.data?.data, isLoading: latest.isLoading, latestId, sampleId }
 }

@@ -2,45 +2,21 @@ import { useQuery } from "@tanstack/react-query"
 import { useRef, useState } from "react"
 import { messageOf } from "../../../gateway.ts"
 import { Fields, valuesIn } from "../../../parts/Fields.tsx"
-import { type Document, objectOf, resolved, type Schema } from "../../../parts/Schema.ts"
+import type { Document } from "../../../parts/Schema.ts"
 import type { Step } from "../../../parts/StepGraph.ts"
 import { useSession } from "../../../session.ts"
 import { mostPaths } from "./Paths.ts"
-
-/** The schema of a kind's settings in the API's document. */
-const configOf = (document: Document, kind: string): Schema => {
-  const name = `${kind.charAt(0).toUpperCase()}${kind.slice(1)}StepConfig`
-  return objectOf(document, resolved(document, { $ref: name }))
-}
-
-/** Every kind of step that the API has, by its own name: a kind may have an older one, too. */
-export const kindsOf = (document: Document): ReadonlyArray<string> =>
-  (resolved(document, { $ref: "WorkflowStep" }).anyOf ?? []).flatMap((form) => {
-    const { enum: [name] = [] } = resolved(document, form).properties?.["kind"] ?? {}
-    return name === undefined ? [] : [name]
-  })
-
-const resourcesOf = {
-  action: "actions",
-  destination: "destinations",
-  filter: "filters",
-  transformation: "transformations",
-  workflow: "workflows"
-} as const
-
-/** The kinds whose steps take inputs. */
-const withInputs: ReadonlySet<string> = new Set(["action", "store", "wait", "workflow"])
+import { configOf, inputsOf, type ResourceList, resourcesOf } from "./StepKinds.ts"
 
 /** The team's resources that a step can refer to. */
-const useResources = (kind: string): ReadonlyArray<{ readonly id: string; readonly name: string }> => {
+const useResources = (list: ResourceList | null): ReadonlyArray<{ readonly id: string; readonly name: string }> => {
   const { client, team } = useSession()
-  const plural = resourcesOf[kind as keyof typeof resourcesOf] as (typeof resourcesOf)["filter"] | undefined
   const { data } = useQuery({
-    queryKey: ["step resources", team, plural],
-    queryFn: () => client.get(`/${plural!}`, { params: { query: { limit: 255 } } }),
-    enabled: plural !== undefined
+    queryKey: ["step resources", team, list],
+    queryFn: () => client.get(`/${list!}`, { params: { query: { limit: 255 } } }),
+    enabled: list !== null
   })
-  return plural === undefined ? [] : (data?.models ?? [])
+  return list === null ? [] : (data?.models ?? [])
 }
 
 /** The settings of a step, by the schema of its kind. */
@@ -58,7 +34,9 @@ export const StepForm = ({
   const form = useRef<HTMLFormElement>(null)
   const field = useRef<HTMLInputElement | HTMLTextAreaElement>(null)
   const [fault, setFault] = useState<string | null>(null)
-  const resources = useResources(step.kind)
+  const inputs = inputsOf(document, step.kind)
+  const list = resourcesOf(document, step.kind)
+  const resources = useResources(list)
   const collect = () => {
     if (form.current === null) return
     try {
@@ -66,7 +44,7 @@ export const StepForm = ({
       const config = valuesIn(form.current, "config.")
       const { invocation_inputs, name: _, resource_id: __, ...rest } = step
       // What has no field here stays.
-      const kept = withInputs.has(step.kind) || invocation_inputs === undefined ? {} : { invocation_inputs }
+      const kept = inputs !== null || invocation_inputs === undefined ? {} : { invocation_inputs }
       change({ ...rest, ...kept, ...own, config } as Step)
       setFault(null)
     } catch (error) {
@@ -79,9 +57,6 @@ export const StepForm = ({
     into.setRangeText(`{{${path}}}`, into.selectionStart ?? 0, into.selectionEnd ?? 0, "end")
     into.focus()
     collect()
-  }
-  const inputs: Schema = {
-    properties: { invocation_inputs: { type: "object", description: "The inputs of the step" } }
   }
   return (
     <form
@@ -98,9 +73,9 @@ export const StepForm = ({
         <label htmlFor="step.name">Name</label>
         <input id="step.name" name="step.name" defaultValue={step.name ?? ""} autoComplete="off" />
       </div>
-      {step.kind in resourcesOf ? (
+      {list === null ? null : (
         <div className="field">
-          <label htmlFor="step.resource_id">{step.kind}</label>
+          <label htmlFor="step.resource_id">{list.slice(0, -1)}</label>
           <select
             key={resources.length}
             id="step.resource_id"
@@ -118,15 +93,15 @@ export const StepForm = ({
             )}
           </select>
         </div>
-      ) : null}
-      {withInputs.has(step.kind) ? (
+      )}
+      {inputs === null ? null : (
         <Fields
           document={document}
-          schema={inputs}
+          schema={{ properties: { invocation_inputs: inputs } }}
           prefix="step."
           values={{ invocation_inputs: step.invocation_inputs }}
         />
-      ) : null}
+      )}
       <div className="field">
         <label htmlFor="insert">Insert a value of the sample</label>
         <select id="insert" name="insert" value="" onChange={({ target }) => insert(target.value)}>

@@ -14,30 +14,32 @@ const onceMore = { retry: process.env["CI"] === "true" ? 1 : 0 }
 const inPackages = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"]
 /**
  * Not for every few minutes, and neither are the suites in `test`, which start gateways. The subject is a process of its own: an embedded PostgreSQL, a benchmark's
- * generator and target; or it takes a while: deadlines of the wire and of targets, plans over days of partitions,
+ * generator and target, a database or broker of others; or it takes more than a second or two: deadlines of the wire and of targets, plans over days of partitions,
  * hundreds of random runs, deletions that look through every table, every trigger of every provider, every route with every credential, every operation or type with every wrong input, hostile code and
  * texts.
  */
 const dear = [
+  "apps/cli/test/Yaml.test.ts",
   "apps/cli/test/process/**/*.test.ts",
   "apps/gateway/test/{Admin,Doctor,Start}.test.ts",
   "packages/embedded-postgres/test/**/*.test.ts",
   "benchmarks/test/**/*.test.ts",
-  "packages/channels/test/{Conformance,Machine,Scenarios,Sequences}.test.ts",
+  "packages/channels/test/{Conformance,Feeds,Machine,Scenarios,Sequences}.test.ts",
+  "packages/client/test/Tunnel.test.ts",
   "packages/coordination/test/{Coordination,IngestLease,Outages,Pacer}.test.ts",
-  "packages/entities/test/{Breakdown,BulkOperation,ClusterWire,Commands,DeliveryQueue,HandingOver,OrderingKeys,RunDeaths,RunFairness,RunTurns,Senders,Workshop}.test.ts",
-  "packages/egress/test/{AttemptErrorCode,Egress,Stream}.test.ts",
-  "packages/foreign-databases/test/{Kafka,NatsJetStream,PgBouncer,PostgresServers,RabbitMq,RedisStream,Strangers}.test.ts",
-  "packages/formatter/test/{Hostile,Large,Phrases,Words}.test.ts",
+  "packages/entities/test/{AlertDelivery,BatchedRuns,Breakdown,BulkOperation,ClusterWire,Commands,DeliveryQueue,HandingOver,Handover,LongRuns,OrderingKeys,RouteHandover,RouteWork,RunDeaths,RunFairness,RunTurns,Senders,Tokens,WorkflowRuns,Workshop}.test.ts",
+  "packages/egress/test/{AttemptErrorCode,Egress,Stream,onlyWayOut}.test.ts",
+  "packages/foreign-databases/test/{AmqpConsumer,Kafka,Mysql,NatsJetStream,PgBouncer,PostgresServers,RabbitMq,RedisConsumer,RedisStream,Smtp,Strangers}.test.ts",
+  "packages/formatter/test/{Hostile,HtmlToMarkdown,Large,Phrases,Words}.test.ts",
   "packages/ingress/test/{Callbacks,ProxyUpstream,WireServer}.test.ts",
   "packages/interpolation/test/Template.test.ts",
   "packages/redaction/test/Redaction.test.ts",
   "packages/resources/test/SourceSettingPlaces.test.ts",
   "packages/rules/test/{Deduplication,Explanation,FilterLimits,FilterProperty}.test.ts",
   "packages/sandbox/test/{Hostile,Priority}.test.ts",
-  "packages/storage/test/{Counting,DataDeletion,DeletedBytes,HotPlans,Journal,LockSession,Partitions,Retention,RetentionCutOff,RetentionRuns,RollupCompaction,ScheduledYear,Secrets,TeamDeletion}.test.ts",
+  "packages/storage/test/{Counting,DataDeletion,DeletedBytes,ExpiringKeys,HotPlans,Journal,KeyRotation,LockSession,Migrations,Partitions,Retention,RetentionCutOff,RetentionRuns,RollupCompaction,ScheduledSources,ScheduledYear,Secrets,TeamDeletion,WorkflowLinks}.test.ts",
   "packages/storage/test/reads/{Metrics,Plans,Scan}.test.ts",
-  "packages/api/test/{Commands,EveryList,Formatter,Isolation,KeyLimits,Lists,ProjectKeys,Strict,TeamLimits,Transformations,WorkflowRuns}.test.ts",
+  "packages/api/test/{Actions,Commands,DataDeletions,EveryList,Formatter,Isolation,KeyLimits,Lists,ProjectKeys,ProviderAccounts,Strict,TeamDeletion,TeamLimits,Transformations,WorkflowAggregates,WorkflowRuns,WorkflowTemplates,WorkflowTriggers,WorkflowVersions,Workflows}.test.ts",
   "packages/api/test/streams/Attended.test.ts",
   "packages/telemetry/test/Otlp.test.ts",
   "packages/verification/test/providers/code/{forms,totality}.test.ts",

@@ -38,22 +38,28 @@ export const layer: Layer.Layer<PgClient.PgClient | SqlClient, SqlError> = Layer
 
 /**
  * Not by `WITH (FORCE)`, which wants to end an autovacuum worker as well, and may not. Without it, the server ends those itself, and waits
- * for the others up to 5 s.
+ * for the others up to 5 s. It looks for them ten times a second only, so they are waited for here first.
  */
 const drop = (server: string, name: string) =>
-  run(server, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`).pipe(
-    Effect.andThen(
-      run(
-        server,
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}' AND usename = current_user`
-      )
-    ),
-    Effect.andThen(run(server, `DROP DATABASE ${name}`)),
-    Effect.retry({ times: 12 })
-  )
+  connected(
+    server,
+    Effect.fnUntraced(function* (connection) {
+      yield* connection.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`)
+      for (let looks = 0; looks < mostLooks; looks++) {
+        const { rows } = yield* connection.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}' AND usename = current_user`
+        )
+        if (rows.length === 0) break
+      }
+      yield* connection.query(`DROP DATABASE ${name}`)
+    })
+  ).pipe(Effect.retry({ times: 12 }))
 
-const run = (url: string, statement: string) =>
-  PgConnection.make({ url: Redacted.make(url) }).pipe(
-    Effect.flatMap((connection) => connection.query(statement)),
-    Effect.scoped
-  )
+const mostLooks = 100
+
+const run = (url: string, statement: string) => connected(url, (connection) => connection.query(statement))
+
+const connected = <A, E>(
+  url: string,
+  use: (connection: PgConnection.PgConnection) => Effect.Effect<A, E>
+): Effect.Effect<A, E | SqlError> => Effect.scoped(Effect.flatMap(PgConnection.make({ url: Redacted.make(url) }), use))

@@ -1,4 +1,4 @@
-import { Deferred, Effect, Layer, Result, type Scope } from "effect"
+import { Deferred, Effect, Layer, Result, Scope } from "effect"
 import type { Socket } from "node:net"
 import type { Connector, Session } from "@tidegate/connectors/Connector"
 import type { SessionFailure } from "@tidegate/connectors/Failure"
@@ -13,11 +13,25 @@ import * as BrokerServers from "../src/BrokerServers.ts"
 import { sent } from "./Delivering.ts"
 import { authority } from "./OwnPostgres.ts"
 
-/** The way to brokers on this machine: by `target.test`, and by `other.example`, whose certificate it has not. */
-export const brokers = (allow = loopbackOnly) =>
-  BrokerServers.layer().pipe(
-    Layer.provide(Egress.layer({ allow, ca: [authority], resolve: () => Promise.resolve(["127.0.0.1"]) }))
+const waysOut = new Map<string, Layer.Layer<Egress>>()
+
+/** Made once for all tests of a worker, because making one parses every certificate that this machine trusts. */
+const wayOut = (allow: ReadonlyArray<string>): Layer.Layer<Egress> => {
+  const key = allow.join()
+  const made = waysOut.get(key)
+  if (made !== undefined) return made
+  const making = Layer.buildWithScope(
+    Egress.layer({ allow, ca: [authority], resolve: () => Promise.resolve(["127.0.0.1"]) }),
+    Scope.makeUnsafe()
   )
+  const layer = Layer.effectContext(Effect.runSync(Effect.cached(Effect.orDie(making))))
+  waysOut.set(key, layer)
+  return layer
+}
+
+/** The way to brokers on this machine: by `target.test`, and by `other.example`, whose certificate it has not. */
+export const brokers = (allow: ReadonlyArray<string> = loopbackOnly) =>
+  BrokerServers.layer().pipe(Layer.provide(wayOut(allow)))
 
 export const auth = { username: "writer", password: "wr1ter-p4ssword" }
 

@@ -32,7 +32,11 @@ const isNode = (value: unknown): value is Node =>
 const nameOf = (node: unknown): string | null =>
   isNode(node) && node.type === "Identifier" ? String(node["name"]) : null
 
+/** One of the names, or a character of a name that is written as an escape. In other sources there is nothing to be found, so they are not parsed. */
+const mayUse = new RegExp(`\\\\u|\\b(JSON|${[...parsing, ...ofOurOwn].join("|")})\\b`)
+
 export const jsonUses = (source: string, file = "source.ts"): ReadonlyArray<JsonUse> => {
+  if (!mayUse.test(source)) return []
   const found: Array<JsonUse> = []
   const visit = (node: Node, parent: Node | null): void => {
     // Types are not there when it runs.

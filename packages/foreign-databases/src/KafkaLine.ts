@@ -18,7 +18,7 @@ import { scram } from "./Scram.ts"
 import { breach, ServerFault } from "./ServerFrames.ts"
 
 /** How long (ms) a broker may take for an answer: longer than it waits for its replicas. */
-const patience = 10_000
+const usualPatience = 10_000
 
 /** Part of a session's lifetime for which it is used. */
 const usedPart = 0.8
@@ -113,6 +113,7 @@ export class KafkaLine {
         )
       }
       const correlation = this.#correlation++ & 0x7fffffff
+      const { patience = usualPatience } = call
       const timer = setTimeout(
         () =>
           this.#line.fail(new ServerFault("TIMEOUT", `the broker has not answered for ${patience / 1_000} seconds`)),

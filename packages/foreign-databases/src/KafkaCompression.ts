@@ -95,8 +95,9 @@ const snappyHead = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0])
 const snappyHeadBytes = 16
 
 function* snappy(from: Buffer, output: Output): Generator<void> {
-  if (!from.subarray(0, snappyHead.length).equals(snappyHead)) return yield* snappyBlock(from, output)
-  for (let at = snappyHeadBytes; at < from.length;) {
+  const hasHead = from.subarray(0, snappyHead.length).equals(snappyHead)
+  if (!hasHead) yield* snappyBlock(from, output)
+  for (let at = hasHead ? snappyHeadBytes : from.length; at < from.length;) {
     const length = from.readUInt32BE(at)
     at += 4
     if (length > from.length - at) throw new RangeError("the compressed bytes are cut off")

@@ -70,7 +70,7 @@ export class KafkaLine {
   /** Connects and signs in. Called once. */
   async open(): Promise<void> {
     const timer = setTimeout(
-      () => this.#line.fail(new ServerFault("TIMEOUT", "not connected and signed in in time (config.connect_timeout)")),
+      () => this.#line.fail(new ServerFault("TIMEOUT", "not connected and signed in in time (connect_timeout)")),
       // Half of it, if there is another server to ask when this one does not answer.
       this.#as.connectTimeout * (this.#as.servers.length > 1 ? 500 : 1_000)
     ).unref()

@@ -84,7 +84,7 @@ export class FakeKafkaGroups {
 
   /** The members that read a topic. */
   readers(topic: string): ReadonlySet<string> {
-    const all = [...this.#groups.values()].flatMap(({ members }) => [...members.values()])
+    const all = [...this.#groups.values()].flatMap(({ members }) => Array.from(members.values()))
     return new Set(all.filter(({ topics }) => topics.includes(topic)).map(({ id }) => id))
   }
 

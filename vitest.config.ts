@@ -27,7 +27,7 @@ const dear = [
   "packages/coordination/test/{Coordination,IngestLease,Outages,Pacer}.test.ts",
   "packages/entities/test/{Breakdown,BulkOperation,ClusterWire,Commands,DeliveryQueue,HandingOver,OrderingKeys,RunDeaths,RunFairness,RunTurns,Senders,Workshop}.test.ts",
   "packages/egress/test/{AttemptErrorCode,Egress,Stream}.test.ts",
-  "packages/foreign-databases/test/{Kafka,NatsJetStream,PgBouncer,PostgresServers,RabbitMq,RedisStream,Strangers}.test.ts",
+  "packages/foreign-databases/test/{Kafka,KafkaMember,NatsJetStream,PgBouncer,PostgresServers,RabbitMq,RedisStream,Strangers}.test.ts",
   "packages/formatter/test/{Hostile,Large,Phrases,Words}.test.ts",
   "packages/ingress/test/{Callbacks,ProxyUpstream,WireServer}.test.ts",
   "packages/interpolation/test/Template.test.ts",

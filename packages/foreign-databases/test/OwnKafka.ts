@@ -38,6 +38,10 @@ export interface OwnKafka extends OwnProgram {
   readonly port: number
   readonly tlsPort: number
   readonly topic: (name: string, partitions: number, config?: Readonly<Record<string, string>>) => Promise<void>
+  /** Writes a record for each line by Kafka's own console producer. */
+  readonly produce: (topic: string, lines: ReadonlyArray<string>, codec?: string) => Promise<void>
+  /** The offsets that a group has committed, by partition, as Kafka's own command shows them. */
+  readonly committed: (group: string) => Promise<ReadonlyArray<number>>
   /** What Kafka's own console consumer finds in a topic. */
   readonly consumed: (topic: string) => Promise<ReadonlyArray<Consumed>>
 }
@@ -163,6 +167,22 @@ export const ownKafka: Effect.Effect<OwnKafka, never, Scope.Scope> = Effect.gen(
       const { error, said } = await line.ask(createTopic(name, partitions, config))
       line.close()
       if (error !== 0) throw new Error(`${error}: ${said}`)
+    },
+    produce: async (topic, lines, codec = "none") => {
+      const producer = ["org.apache.kafka.tools.ConsoleProducer", "--bootstrap-server", `127.0.0.1:${ownerPort}`]
+      const running = run(java!, [...classes, ...producer, "--topic", topic, "--compression-codec", codec])
+      running.child.stdin!.end(`${lines.join("\n")}\n`)
+      await running
+    },
+    committed: async (group) => {
+      const command = ["org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--describe", "--offsets"]
+      const args = [...classes, ...command, "--bootstrap-server", `127.0.0.1:${ownerPort}`, "--group", group]
+      const { stdout } = await run(java!, args)
+      const rows = stdout.split("\n").map((line) => line.trim().split(/\s+/))
+      return rows
+        .filter(([name]) => name === group)
+        .toSorted((a, b) => Number(a[2]) - Number(b[2]))
+        .map((row) => Number(row[3]))
     },
     consumed: async (topic) => {
       const shown = ["partition", "offset", "headers", "key", "value"].flatMap((what) => [

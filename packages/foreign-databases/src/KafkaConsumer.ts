@@ -42,6 +42,7 @@ class KafkaConsumer implements Consumer {
   #isReading = false
   /** What is not read yet, and the batch of the first of it that is being read. */
   #given: Array<Given> = []
+  readonly #unread = new Set<Reading>()
   #open: OpenBatch | null = null
   #waiting: Array<Received> = []
   #waitingBytes = 0
@@ -62,10 +63,11 @@ class KafkaConsumer implements Consumer {
     })
     this.#fetcher = new KafkaFetcher(this.#cluster, place, {
       readings: () => (this.#isReading ? this.#assignment.readings : []),
-      isRead: (reading) => !this.#given.some((given) => given.reading === reading),
+      isRead: (reading) => !this.#unread.has(reading),
       given: (reading, batches) => {
         if (!this.#isReading || !this.#assignment.has(reading)) return
         this.#given.push({ reading, batches })
+        this.#unread.add(reading)
         this.#pump()
       },
       moved: (reading, offset) => {
@@ -115,6 +117,7 @@ class KafkaConsumer implements Consumer {
 
   #drop(): void {
     this.#given = []
+    this.#unread.clear()
     this.#open = null
     this.#waiting = []
     this.#waitingBytes = 0
@@ -193,7 +196,9 @@ class KafkaConsumer implements Consumer {
       // The group may have formed anew meanwhile.
       if (this.#given[0] !== given) return true
       this.#open = open
-      if (open === null) this.#given.shift()
+      if (open !== null) return true
+      this.#given.shift()
+      this.#unread.delete(reading)
       return true
     }
     const { done, value } = this.#open.records.next()

@@ -130,9 +130,10 @@ export class KafkaFetcher {
     const isLarge = this.#large === leader
     const bytes = isLarge ? 1 : Math.floor(bytesOfAll / Math.min(leaders, mostAtOnce))
     const since = performance.now()
+    const offsets = new Map(asked.map(({ partition, position }) => [partition, position]))
     const call = fetchRecords({
       topic: this.#place.topic,
-      offsets: new Map(asked.map(({ partition, position }) => [partition, position])),
+      offsets,
       waitMs: leaders > mostAtOnce ? shortWaitMs : waitMs,
       bytes,
       longest: isLarge ? largestBatch : bytes + usualBatch
@@ -141,11 +142,15 @@ export class KafkaFetcher {
     if (error !== 0) throw refusalOf(error)
     const size = partitions.reduce((sum, { records }) => sum + records.length, 0)
     if (isLarge && size <= usualBatch) this.#large = null
-    await this.#take(asked, partitions)
+    await this.#take(asked, offsets, partitions)
     if (size === 0 && performance.now() - since < againMs) await paused(againMs)
   }
 
-  async #take(asked: ReadonlyArray<Reading>, partitions: ReadonlyArray<FetchedPartition>): Promise<void> {
+  async #take(
+    asked: ReadonlyArray<Reading>,
+    offsets: Offsets,
+    partitions: ReadonlyArray<FetchedPartition>
+  ): Promise<void> {
     if (this.#isClosed) return
     const byNumber = new Map(asked.map((reading) => [reading.partition, reading]))
     const gone: Array<Reading> = []
@@ -159,7 +164,9 @@ export class KafkaFetcher {
         // Only the others may be cut off in their first batch. So each answer has something new.
         if (isFirst && !KafkaBatches.isWhole(records)) throw breach("the broker gives no whole batch of records")
         isFirst = false
-        this.#events.given(reading, new KafkaBatches(records, aborted))
+        // If the partition has another leader by now, that one may have given the same.
+        const isWanted = reading.position === offsets.get(partition) && this.#events.isRead(reading)
+        if (isWanted) this.#events.given(reading, new KafkaBatches(records, aborted))
       }
     }
     if (gone.length > 0) {

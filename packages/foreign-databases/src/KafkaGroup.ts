@@ -16,6 +16,7 @@ import {
   joinGroup,
   leaveGroup,
   type Membership,
+  mostTopics,
   type Offsets,
   syncGroup
 } from "./KafkaGroupCalls.ts"
@@ -197,6 +198,7 @@ export class KafkaGroup {
     this.#shared = null
     if (leader !== memberId) return new Map()
     const topics = new Set([this.#place.topic, ...members.flatMap((member) => member.topics)])
+    if (topics.size > mostTopics) throw breach(`the members of the group read more than ${mostTopics} topics`)
     // Of the broker that knows the group: with the others, fetches may be waiting.
     const counts = await (await this.#coordinator()).ask(countPartitions([...topics]))
     const assignments = assigned(assignor, members, counts)
@@ -219,8 +221,9 @@ export class KafkaGroup {
   async #beatOnce(): Promise<void> {
     // The topic has more partitions than were assigned.
     if (this.#shared !== null && this.#shared !== this.#cluster.leaders.length) return this.#anew(false)
-    const { error } = await this.#ask(heartbeat(this.#self))
-    this.#isIn(error)
+    const self = this.#self
+    const { error } = await this.#ask(heartbeat(self))
+    if (self.generation === this.#generation) this.#isIn(error)
   }
 
   /** Whether the member is in the group as it was. If not, it joins again. Throws for any other error. */

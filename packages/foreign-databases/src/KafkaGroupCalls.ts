@@ -7,10 +7,10 @@ import { breach } from "./ServerFrames.ts"
 const usualLongest = 64 * 1024
 /** Enough for what a thousand members say of themselves, and for a topic with thousands of partitions. */
 const longestOfMany = 1024 * 1024
-/** Members of a group that the gateway assigns partitions to, topics of one, and partitions of a topic that are assigned to one. */
+/** Members of a group, the topics that they read, and the partitions of a topic. */
 const mostMembers = 1_000
-const mostTopics = 200
-const mostPartitions = 100_000
+export const mostTopics = 200
+const mostPartitions = 10_000
 
 /** How long (ms) a member may be silent before the group goes on without it. */
 const sessionMs = 10_000

@@ -1,5 +1,5 @@
 import { describe, expect, layer } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Fiber, Layer } from "effect"
 import type { KafkaMember, Received, Subscription } from "@tidegate/connectors/Subscriptions"
 import { eventually } from "../../../test/support/Waiting.ts"
 import { auth } from "./Brokering.ts"
@@ -15,7 +15,7 @@ const codecs = ["none", "gzip", "snappy", "lz4", "zstd"] as const
 const making = Effect.tap(ownKafka, ({ topic }) =>
   Effect.promise(async () => {
     for (const codec of codecs) await topic(codec, 1)
-    for (const name of ["shared", "killed"]) await topic(name, 4)
+    for (const name of ["shared", "mixed", "killed"]) await topic(name, 4)
     await topic("latest", 1)
   })
 )
@@ -95,6 +95,24 @@ describe.skipIf(!isInstalled)("Member of a group of Kafka (skipped where KAFKA_H
         yield* Effect.promise(() => produce("shared", lines(200, 400)))
         yield* stored(first, 600, all)
         expect(new Set(bodies(all))).toEqual(new Set(lines(600)))
+      })
+    )
+
+    it.effect("The source and Kafka's own consumer are members of one group, and read all between them", () =>
+      Effect.gen(function* () {
+        const { consumed, members, port, produce } = yield* Foreign
+        const all = new Map<string, Received>()
+        const subscription = yield* open(port, "mixed")
+        const reading = yield* Effect.forkChild(stored(subscription, Infinity, all))
+        const own = yield* Effect.forkChild(Effect.promise(() => consumed("mixed", "mixed")))
+        yield* Effect.promise(() =>
+          eventually("both are members", async () => ((await members("mixed")) === 2 ? true : null))
+        )
+        // What one producer writes may be one batch, which goes to one partition.
+        for (let i = 0; i < 6; i++) yield* Effect.promise(() => produce("mixed", lines(20, i * 20)))
+        const others = (yield* Fiber.join(own)).map(({ value }) => value)
+        yield* Fiber.interrupt(reading)
+        expect(new Set([...others, ...bodies(all)])).toEqual(new Set(lines(120)))
       })
     )
 

@@ -42,8 +42,10 @@ export interface OwnKafka extends OwnProgram {
   readonly produce: (topic: string, lines: ReadonlyArray<string>, codec?: string) => Promise<void>
   /** The offsets that a group has committed, by partition, as Kafka's own command shows them. */
   readonly committed: (group: string) => Promise<ReadonlyArray<number>>
-  /** What Kafka's own console consumer finds in a topic. */
-  readonly consumed: (topic: string) => Promise<ReadonlyArray<Consumed>>
+  /** How many members a group has. */
+  readonly members: (group: string) => Promise<number>
+  /** What Kafka's own console consumer finds in a topic; or, as a member of a group, what it gets until there is nothing for 20 seconds. */
+  readonly consumed: (topic: string, group?: string) => Promise<ReadonlyArray<Consumed>>
 }
 
 const run = promisify(execFile)
@@ -157,6 +159,16 @@ export const ownKafka: Effect.Effect<OwnKafka, never, Scope.Scope> = Effect.gen(
     tls: false,
     connectTimeout: 30
   }
+  /** The rows of Kafka's own command for groups. */
+  const described = async (group: string, what: string): Promise<ReadonlyArray<ReadonlyArray<string>>> => {
+    const command = ["org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--describe", what]
+    const args = [...classes, ...command, "--bootstrap-server", `127.0.0.1:${ownerPort}`, "--group", group]
+    const { stdout } = await run(java!, args)
+    return stdout
+      .split("\n")
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([name]) => name === group)
+  }
   return {
     ...broker,
     port,
@@ -174,17 +186,12 @@ export const ownKafka: Effect.Effect<OwnKafka, never, Scope.Scope> = Effect.gen(
       running.child.stdin!.end(`${lines.join("\n")}\n`)
       await running
     },
-    committed: async (group) => {
-      const command = ["org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--describe", "--offsets"]
-      const args = [...classes, ...command, "--bootstrap-server", `127.0.0.1:${ownerPort}`, "--group", group]
-      const { stdout } = await run(java!, args)
-      const rows = stdout.split("\n").map((line) => line.trim().split(/\s+/))
-      return rows
-        .filter(([name]) => name === group)
+    committed: async (group) =>
+      (await described(group, "--offsets"))
         .toSorted((a, b) => Number(a[2]) - Number(b[2]))
-        .map((row) => Number(row[3]))
-    },
-    consumed: async (topic) => {
+        .map((row) => Number(row[3])),
+    members: async (group) => (await described(group, "--members")).length,
+    consumed: async (topic, group) => {
       const shown = ["partition", "offset", "headers", "key", "value"].flatMap((what) => [
         "--property",
         `print.${what}=true`
@@ -194,7 +201,9 @@ export const ownKafka: Effect.Effect<OwnKafka, never, Scope.Scope> = Effect.gen(
         "--bootstrap-server",
         `127.0.0.1:${ownerPort}`
       ]
-      const args = [...classes, ...consumer, "--topic", topic, "--from-beginning", "--timeout-ms", "5000", ...shown]
+      const as =
+        group === undefined ? ["--from-beginning", "--timeout-ms", "5000"] : ["--group", group, "--timeout-ms", "20000"]
+      const args = [...classes, ...consumer, "--topic", topic, ...as, ...shown]
       const { stdout } = await run(java!, args, { maxBuffer: 64 * 1024 * 1024 })
       return stdout
         .split("\n")

@@ -44,7 +44,7 @@ export const consumingCalls = { fetch: 1, list: 2 } as const
 /** Highest versions. */
 const spoken = { 1: 10, 2: 3, 3: 4, 8: 4, 9: 4, 10: 2, 11: 4, 12: 2, 13: 2, 14: 2, 17: 1, 18: 0, 36: 1 }
 
-/** Answers otherwise than usually. Undefined: as usual. */
+/** Undefined: as usual. */
 export type Instead = (call: Call, socket: Socket) => Buffer | null | undefined
 
 export class FakeKafkaTopics {
@@ -144,12 +144,12 @@ export class FakeKafkaTopics {
   }
 
   #fetched({ call, most, topic, wants }: Poll): { readonly size: number; readonly body: Buffer } {
-    const { logs } = this.queue(topic)
     let size = 0
     const partitions = wants.map(([number, offset]) => {
-      const log = logs[number]!
+      const log = this.queue(topic).logs[number]!
       const isOutside = offset < log.start || offset > log.end
       const given: Array<Buffer> = []
+      if (isOutside) size++ // A refusal does not wait for records.
       for (const { batch, end } of isOutside ? [] : log.batches) {
         if (end <= offset) continue
         if (size > 0 && size + batch.length > most) break
@@ -167,11 +167,10 @@ export class FakeKafkaTopics {
         bytes(Buffer.concat(given))
       ])
     })
-    const head = call.version >= 7 ? [int32(0), int16(0), int32(0)] : [int32(0)]
-    const isWrong = wants.some(([number, offset]) => offset < logs[number]!.start || offset > logs[number]!.end)
+    const beside = call.version >= 7 ? [int16(0), int32(0)] : []
     return {
-      size: isWrong ? 1 : size,
-      body: Buffer.concat([...head, listOf([Buffer.concat([text(topic), listOf(partitions)])])])
+      size,
+      body: Buffer.concat([int32(0), ...beside, listOf([Buffer.concat([text(topic), listOf(partitions)])])])
     }
   }
 

@@ -29,7 +29,7 @@ const dear = [
   "packages/coordination/test/{Coordination,IngestLease,Outages,Pacer}.test.ts",
   "packages/entities/test/{AlertDelivery,BatchedRuns,Breakdown,BulkOperation,ClusterWire,Commands,DeliveryQueue,HandingOver,Handover,LongRuns,OrderingKeys,RouteHandover,RouteWork,RunDeaths,RunFairness,RunTurns,Senders,Tokens,WorkflowRuns,Workshop}.test.ts",
   "packages/egress/test/{AttemptErrorCode,Egress,Stream,onlyWayOut}.test.ts",
-  "packages/foreign-databases/test/{AmqpConsumer,Kafka,Mysql,NatsJetStream,PgBouncer,PostgresServers,RabbitMq,RedisConsumer,RedisStream,Smtp,Strangers}.test.ts",
+  "packages/foreign-databases/test/{AmqpConsumer,Kafka,KafkaMember,Mysql,NatsJetStream,PgBouncer,PostgresServers,RabbitMq,RedisConsumer,RedisStream,Smtp,Strangers}.test.ts",
   "packages/formatter/test/{Hostile,HtmlToMarkdown,Large,Phrases,Words}.test.ts",
   "packages/ingress/test/{Callbacks,ProxyUpstream,WireServer}.test.ts",
   "packages/interpolation/test/Template.test.ts",

@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest"
 import { FakeJetStream } from "../../packages/foreign-databases/test/FakeJetStream.ts"
+import { FakeKafkaTopics } from "../../packages/foreign-databases/test/FakeKafkaTopics.ts"
 import { type FakeMessage, FakeRabbit, type Queue } from "../../packages/foreign-databases/test/FakeRabbit.ts"
 import { FakeRedis } from "../../packages/foreign-databases/test/FakeRedis.ts"
 import { FakeSqs } from "../../packages/foreign-databases/test/FakeSqs.ts"
@@ -97,6 +98,30 @@ const kinds: ReadonlyArray<Kind> = [
     wrongAuth: wrong,
     elsewhere: { host: "127.0.0.2" },
     facts: { "x-gateway-message-id": "orders:1-0", "x-gateway-stream": "orders" }
+  }),
+  kind({
+    type: "KAFKA",
+    start: () => FakeKafkaTopics.start(),
+    rejects: "acknowledges",
+    queue: (_, topic) => ({ topic }),
+    settings: ({ port }) => ({
+      bootstrap_servers: `127.0.0.1:${port}`,
+      tls_mode: "disable",
+      prefetch: 20,
+      sasl_mechanism: "PLAIN",
+      auto_offset_reset: "earliest"
+    }),
+    authType: "BASIC_AUTH",
+    auth: signIn,
+    wrongAuth: wrong,
+    elsewhere: { bootstrap_servers: "127.0.0.2:9092" },
+    facts: {
+      "x-gateway-message-id": "cluster:orders:0:0:1700000000000",
+      "x-gateway-topic": "orders",
+      "x-gateway-partition": "0",
+      "x-gateway-offset": "0",
+      "x-gateway-key": "order.paid"
+    }
   })
 ]
 

@@ -2,13 +2,13 @@ import { Schema } from "effect"
 import { OneOf } from "@tidegate/model/AuthSettings"
 import { loopHeader } from "@tidegate/model/HeaderRules"
 import type { Message } from "@tidegate/model/Message"
-import type { KafkaRecord } from "./Brokers.ts"
+import type { KafkaRecord, KafkaTopic } from "./Brokers.ts"
 import { eventFields, lasting, type Meaning, messagesAtOnce, passing, publishing } from "./BrokerSession.ts"
 import { type AttemptFacts, connector, payloadPerStep } from "./Connector.ts"
 import { kafkaErrors } from "./KafkaErrors.ts"
 import { type DeliveryTemplate, filled, filling, template, TemplateText, Unrenderable } from "./Rendering.ts"
 import { inUrl, isAddress, serverConnection, textOf } from "./Server.ts"
-import { concurrency, needed, pacing, setting, text } from "./Settings.ts"
+import { concurrency, needed, pacing, setting, type SettingsOf, text } from "./Settings.ts"
 
 const longestKey = 1_024
 const mostServers = 10
@@ -109,13 +109,44 @@ const meanings: Readonly<Record<string, Meaning>> = {
   ...particular
 }
 
+/** The settings that name a topic, and how the gateway signs in at its cluster. */
+export const kafkaTopic = {
+  bootstrap_servers: needed(Servers, "servers of the cluster, as host:port"),
+  topic: needed(Topic, "the name of the topic"),
+  sasl_mechanism: setting(
+    OneOf(["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]).annotate({
+      description: "How the user signs in. With SCRAM the brokers do not get the password"
+    }),
+    "SCRAM-SHA-512"
+  )
+}
+
+type TopicSettings = SettingsOf<typeof kafkaTopic & typeof serverConnection>
+
+/** Where the settings send the credentials. */
+export const leadsToCluster = ({ bootstrap_servers, sasl_mechanism, tls_mode }: TopicSettings): string =>
+  `${bootstrap_servers}${sasl_mechanism === "PLAIN" ? " by PLAIN" : ""}${tls_mode === "disable" ? " in the clear" : ""}`
+
+export const kafkaPlace = (
+  { bootstrap_servers, connect_timeout, sasl_mechanism, tls_mode, topic }: TopicSettings,
+  { password, username }: { readonly [setting: string]: unknown }
+): KafkaTopic => ({
+  servers: serversIn(bootstrap_servers)!,
+  topic,
+  mechanism: sasl_mechanism,
+  username: textOf(username),
+  password: textOf(password),
+  tls: tls_mode === "verify-full",
+  connectTimeout: connect_timeout
+})
+
 /** Publishes records to a topic of Kafka. */
 export const kafka = connector({
   type: "KAFKA",
   description: "Publishes a record to a topic of Kafka.",
   settings: {
-    bootstrap_servers: needed(Servers, "servers of the cluster, as host:port"),
-    topic: needed(Topic, "the name of the topic"),
+    bootstrap_servers: kafkaTopic.bootstrap_servers,
+    topic: kafkaTopic.topic,
     key: setting(
       TemplateText(1_024).annotate({
         description:
@@ -123,19 +154,13 @@ export const kafka = connector({
       }),
       null
     ),
-    sasl_mechanism: setting(
-      OneOf(["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]).annotate({
-        description: "How the user signs in. With SCRAM the brokers do not get the password"
-      }),
-      "SCRAM-SHA-512"
-    ),
+    sasl_mechanism: kafkaTopic.sasl_mechanism,
     ...serverConnection,
     ...pacing,
     ...concurrency
   },
   auths: ["DATABASE_PASSWORD", "NO_AUTH"],
-  leadsTo: ({ bootstrap_servers, sasl_mechanism, tls_mode }) =>
-    `${bootstrap_servers}${sasl_mechanism === "PLAIN" ? " by PLAIN" : ""}${tls_mode === "disable" ? " in the clear" : ""}`,
+  leadsTo: leadsToCluster,
   credentials: "mask",
   perStep: {
     ...payloadPerStep("The value of the record"),
@@ -154,23 +179,15 @@ export const kafka = connector({
   },
   open: (config, { settings }) => {
     const key = config.key === null ? null : template(config.key)
-    const servers = serversIn(config.bootstrap_servers)!
+    const place = kafkaPlace(config, settings)
     return {
       kind: "session",
       method: "PRODUCE",
-      shownUrl: `kafka://${inUrl(servers[0]!)}/${config.topic}`,
+      shownUrl: `kafka://${inUrl(place.servers[0]!)}/${config.topic}`,
       atOnce: messagesAtOnce(config.max_concurrency),
       connect: publishing({
         protocol: "kafka",
-        place: {
-          servers,
-          topic: config.topic,
-          mechanism: config.sasl_mechanism,
-          username: textOf(settings["username"]),
-          password: textOf(settings["password"]),
-          tls: config.tls_mode === "verify-full",
-          connectTimeout: config.connect_timeout
-        },
+        place,
         messageOf: (message, facts) => ({
           key: keyOf(message, facts, key),
           headers: headersOf(message, facts),

@@ -1,4 +1,4 @@
-/** What Kafka calls its error codes, as far as a publisher is answered by them, and whether its own clients repeat the call. */
+/** What Kafka calls its error codes, as far as a publisher and a consumer are answered by them, and whether its own clients repeat the call. */
 
 interface KafkaError {
   readonly name: string
@@ -10,6 +10,7 @@ const final = (name: string): KafkaError => ({ name, isRetriable: false })
 
 const errors: ReadonlyMap<number, KafkaError> = new Map([
   [-1, final("UNKNOWN_SERVER_ERROR")],
+  [1, final("OFFSET_OUT_OF_RANGE")],
   [2, retriable("CORRUPT_MESSAGE")],
   [3, retriable("UNKNOWN_TOPIC_OR_PARTITION")],
   [5, retriable("LEADER_NOT_AVAILABLE")],
@@ -18,6 +19,7 @@ const errors: ReadonlyMap<number, KafkaError> = new Map([
   [8, retriable("BROKER_NOT_AVAILABLE")],
   [9, retriable("REPLICA_NOT_AVAILABLE")],
   [10, final("MESSAGE_TOO_LARGE")],
+  [12, final("OFFSET_METADATA_TOO_LARGE")],
   [13, retriable("NETWORK_EXCEPTION")],
   [14, retriable("COORDINATOR_LOAD_IN_PROGRESS")],
   [15, retriable("COORDINATOR_NOT_AVAILABLE")],
@@ -27,7 +29,14 @@ const errors: ReadonlyMap<number, KafkaError> = new Map([
   [19, retriable("NOT_ENOUGH_REPLICAS")],
   [20, retriable("NOT_ENOUGH_REPLICAS_AFTER_APPEND")],
   [21, final("INVALID_REQUIRED_ACKS")],
+  [22, final("ILLEGAL_GENERATION")],
+  [23, final("INCONSISTENT_GROUP_PROTOCOL")],
+  [24, final("INVALID_GROUP_ID")],
+  [25, final("UNKNOWN_MEMBER_ID")],
+  [26, final("INVALID_SESSION_TIMEOUT")],
+  [27, final("REBALANCE_IN_PROGRESS")],
   [29, final("TOPIC_AUTHORIZATION_FAILED")],
+  [30, final("GROUP_AUTHORIZATION_FAILED")],
   [31, final("CLUSTER_AUTHORIZATION_FAILED")],
   [32, final("INVALID_TIMESTAMP")],
   [33, final("UNSUPPORTED_SASL_MECHANISM")],
@@ -52,7 +61,9 @@ const errors: ReadonlyMap<number, KafkaError> = new Map([
   [75, retriable("UNKNOWN_LEADER_EPOCH")],
   [76, final("UNSUPPORTED_COMPRESSION_TYPE")],
   [78, retriable("OFFSET_NOT_AVAILABLE")],
+  [79, final("MEMBER_ID_REQUIRED")],
   [80, retriable("PREFERRED_LEADER_NOT_AVAILABLE")],
+  [81, final("GROUP_MAX_SIZE_REACHED")],
   [87, final("INVALID_RECORD")],
   [89, retriable("THROTTLING_QUOTA_EXCEEDED")],
   [100, retriable("UNKNOWN_TOPIC_ID")],

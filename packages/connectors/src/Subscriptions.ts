@@ -1,6 +1,6 @@
 import { Context, type Effect, type Scope } from "effect"
 import type { SigningKey } from "@tidegate/outbound-auth/AwsSignature"
-import type { BrokerRefusal, NatsServer, RedisDatabase } from "./Brokers.ts"
+import type { BrokerRefusal, KafkaTopic, NatsServer, RedisDatabase } from "./Brokers.ts"
 import type { SessionFailure } from "./Failure.ts"
 import type { ServerSignIn } from "./Server.ts"
 
@@ -77,12 +77,22 @@ export interface RedisStreamConsumer extends RedisDatabase {
   readonly prefetch: number
 }
 
+/** A member of a consumer group that reads a topic of Kafka. */
+export interface KafkaMember extends KafkaTopic {
+  readonly group: string
+  /** Where a partition begins of which the group has no offset, or one that the topic does not have any more. */
+  readonly offsetReset: "earliest" | "latest"
+  /** Records that are read before the first of them is settled. */
+  readonly prefetch: number
+}
+
 /** The protocols, and to what one subscribes by them. A new protocol is a line here. */
 export interface SubscriptionPlaces {
   readonly amqp: AmqpQueue
   readonly nats: NatsStreamConsumer
   readonly sqs: SqsQueue
   readonly redis: RedisStreamConsumer
+  readonly kafka: KafkaMember
 }
 
 export type SubscriptionProtocol = keyof SubscriptionPlaces

@@ -33,7 +33,8 @@ export interface LineEvents {
 const failed = (code: SessionFailure["code"], message: string): SessionFailure =>
   new SessionFailure({ code, message, final: false, broken: true })
 
-const failureOf = (error: unknown): SessionFailure => {
+/** Why a line has ended, or what came over it is of no use. */
+export const failureOf = (error: unknown): SessionFailure => {
   if (error instanceof ServerFault) return failed(error.code, error.message)
   if (error instanceof RangeError) return failed("PROTOCOL_ERROR", "the server does not keep to the protocol")
   if (error instanceof Error) return failed(errorCodeOf(error), errorMessageOf(error))

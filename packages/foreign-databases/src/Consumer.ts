@@ -7,6 +7,10 @@ import type { Egress } from "@tidegate/egress/Egress"
 export const mostHeaders = 50
 export const longestValue = 1_024
 
+/** The names by which a message says what its body is, where the protocol has no place of its own for it. */
+export const typeNames: ReadonlyArray<string> = ["content_type", "content-type"]
+export const encodingNames: ReadonlyArray<string> = ["content_encoding", "content-encoding"]
+
 /** A subscription that is connected. Its messages wait in it, bounded in number and bytes, until they are taken. */
 export interface Consumer {
   /** The messages that wait; empty: none. */

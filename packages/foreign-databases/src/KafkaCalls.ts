@@ -12,7 +12,7 @@ import {
 import { breach } from "./ServerFrames.ts"
 import { type KafkaBatch, type KafkaProducer, recordBatch } from "./KafkaRecords.ts"
 
-/** The calls of a publisher. */
+/** The calls of a publisher, and those by which every client learns of the cluster. */
 
 const usualLongest = 64 * 1024
 /** Enough for a topic with thousands of partitions. */
@@ -73,6 +73,8 @@ export interface Server {
 }
 
 export interface Metadata {
+  /** Empty: the brokers do not say it. */
+  readonly clusterId: string
   readonly brokers: ReadonlyMap<number, Server>
   /** Of the topic. */
   readonly error: number
@@ -104,7 +106,7 @@ export const metadataOf = (topic: string): KafkaCall<Metadata> => ({
       values.optionalText()
       return broker
     })
-    values.optionalText()
+    const clusterId = values.optionalText()
     values.int32()
     const topics = values.list(() => {
       const error = values.int16()
@@ -115,7 +117,7 @@ export const metadataOf = (topic: string): KafkaCall<Metadata> => ({
     })
     const [own, ...more] = topics
     if (own?.name !== topic || more.length > 0) throw breach("the broker tells of another topic than the one asked for")
-    return { brokers: new Map(brokers), error: own.error, leaders: leadersOf(own.partitions) }
+    return { clusterId, brokers: new Map(brokers), error: own.error, leaders: leadersOf(own.partitions) }
   }
 })
 

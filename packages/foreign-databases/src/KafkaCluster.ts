@@ -1,10 +1,11 @@
 import { BrokerRefusal, type KafkaTopic } from "@tidegate/connectors/Brokers"
-import { cancelled, SessionFailure } from "@tidegate/connectors/Failure"
+import { cancelled } from "@tidegate/connectors/Failure"
 import { isAddress } from "@tidegate/connectors/Server"
 import type { Guard } from "@tidegate/egress/Egress"
 import { initProducerId, type Metadata, metadataOf, type Server } from "./KafkaCalls.ts"
 import { KafkaLine, refusalOf } from "./KafkaLine.ts"
 import type { KafkaProducer } from "./KafkaRecords.ts"
+import { breach } from "./ServerFrames.ts"
 
 /** The most connections of a destination. A further broker takes the place of one that is not needed now. */
 const mostLines = 32
@@ -25,8 +26,10 @@ interface Held {
 
 const nameOf = ({ host, port }: Server): string => `${host} ${port}`
 
-const breach = (message: string): SessionFailure =>
-  new SessionFailure({ code: "PROTOCOL_ERROR", message, final: false, broken: false })
+/** Throws unless it can be connected to. */
+export const judgeServer = ({ host, port }: Server): void => {
+  if (!isAddress(host) || port < 1 || port > 65_535) throw breach("the broker names another one that has no address")
+}
 
 const leaderless = refusalOf(5)
 
@@ -72,6 +75,11 @@ export class KafkaCluster {
     return this.#metadata!.leaders
   }
 
+  /** Empty: the brokers do not say it; the cluster has been asked before. */
+  get clusterId(): string {
+    return this.#metadata!.clusterId
+  }
+
   /** Asks the cluster again who leads the partitions. */
   refresh(): Promise<Metadata> {
     this.#refreshing ??= this.#ask().finally(() => {
@@ -79,6 +87,21 @@ export class KafkaCluster {
       this.#asked = performance.now()
     })
     return this.#refreshing
+  }
+
+  /** Uses a connection with any broker: with the first one that does it. */
+  async anywhere<A>(use: (line: KafkaLine) => Promise<A>): Promise<A> {
+    let failure: unknown = null
+    for (const server of this.#candidates()) {
+      try {
+        return await this.#at(server, use)
+      } catch (fault) {
+        // The others would refuse the same sign-in; to try them all could lock the user out.
+        if (fault instanceof BrokerRefusal || this.#isClosed) throw fault
+        failure ??= fault
+      }
+    }
+    throw failure
   }
 
   /** Uses a connection with the leader of the partition. */
@@ -180,25 +203,11 @@ export class KafkaCluster {
   }
 
   async #ask(): Promise<Metadata> {
-    let failure: unknown = null
-    for (const server of this.#candidates()) {
-      try {
-        return this.#learned(await this.#at(server, (line) => line.ask(metadataOf(this.#place.topic))))
-      } catch (fault) {
-        // The others would refuse the same sign-in; to try them all could lock the user out.
-        if (fault instanceof BrokerRefusal || this.#isClosed) throw fault
-        failure ??= fault
-      }
-    }
-    throw failure
+    return this.anywhere(async (line) => this.#learned(await line.ask(metadataOf(this.#place.topic))))
   }
 
   #learned(metadata: Metadata): Metadata {
-    for (const { host, port } of metadata.brokers.values()) {
-      if (!isAddress(host) || port < 1 || port > 65_535) {
-        throw breach("the broker names another one that has no address")
-      }
-    }
+    for (const server of metadata.brokers.values()) judgeServer(server)
     if (metadata.error !== 0 && metadata.leaders.length === 0) throw refusalOf(metadata.error)
     if (metadata.leaders.length === 0) throw breach("the broker knows no partition of the topic")
     this.#metadata = metadata

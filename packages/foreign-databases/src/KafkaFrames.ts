@@ -19,7 +19,10 @@ export class KafkaValues {
     return at
   }
   boolean(): boolean {
-    return this.#bytes.readInt8(this.#next(1)) !== 0
+    return this.int8() !== 0
+  }
+  int8(): number {
+    return this.#bytes.readInt8(this.#next(1))
   }
   int16(): number {
     return this.#bytes.readInt16BE(this.#next(2))
@@ -46,10 +49,16 @@ export class KafkaValues {
     const at = this.#next(length)
     return this.#bytes.subarray(at, at + length)
   }
-  /** Every element has at least two bytes, so a wrong length costs no more than the answer has. */
-  list<A>(read: () => A): ReadonlyArray<A> {
+  /** Null is read as no bytes. */
+  optionalBytes(): Buffer {
     const length = this.int32()
-    if (length * 2 > this.#bytes.length) throw new RangeError("the answer is too short for its list")
+    const at = this.#next(Math.max(0, length))
+    return this.#bytes.subarray(at, at + Math.max(0, length))
+  }
+  /** `most`: elements. Every element has at least two bytes, so a wrong length costs no more than the answer has. Null is read as no elements. */
+  list<A>(read: () => A, most = Infinity): ReadonlyArray<A> {
+    const length = this.int32()
+    if (length > most || length * 2 > this.#bytes.length) throw new RangeError("the list is longer than it can be")
     return Array.from({ length: Math.max(0, length) }, read)
   }
 }
@@ -64,14 +73,19 @@ export const int32 = (value: number): Buffer => {
   buffer.writeInt32BE(value)
   return buffer
 }
+export const int64 = (value: bigint): Buffer => {
+  const buffer = Buffer.allocUnsafe(8)
+  buffer.writeBigInt64BE(value)
+  return buffer
+}
 export const nullText = int16(-1)
 export const text = (value: string): Buffer => {
   const bytes = Buffer.from(value)
   return Buffer.concat([int16(bytes.length), bytes])
 }
 export const bytes = (value: Uint8Array): Buffer => Buffer.concat([int32(value.length), value])
-/** A list with one element, which is all that a publisher sends. */
-export const listOfOne = (element: Buffer): Buffer => Buffer.concat([int32(1), element])
+export const listOf = (elements: ReadonlyArray<Buffer>): Buffer => Buffer.concat([int32(elements.length), ...elements])
+export const listOfOne = (element: Buffer): Buffer => listOf([element])
 
 export const sizeOf = (parts: ReadonlyArray<Uint8Array>): number => parts.reduce((sum, part) => sum + part.length, 0)
 
@@ -80,9 +94,12 @@ export interface KafkaCall<A> {
   readonly key: number
   /** The lowest and the highest version that is spoken here. */
   readonly versions: readonly [lowest: number, highest: number]
-  readonly body: ReadonlyArray<Uint8Array>
+  /** A function if it is another one for each version. */
+  readonly body: ReadonlyArray<Uint8Array> | ((version: number) => ReadonlyArray<Uint8Array>)
   /** The longest answer, in bytes. */
   readonly longest: number
+  /** How long (ms) the broker may take for the answer, if not as long as for others. */
+  readonly patience?: number
   readonly read: (values: KafkaValues, version: number) => A
 }
 
@@ -91,5 +108,6 @@ const clientId = text("tidegate")
 /** The bytes of a call, in parts. Those of its body are not copied. */
 export const requestOf = ({ body, key }: KafkaCall<unknown>, version: number, correlation: number) => {
   const head = Buffer.concat([int16(key), int16(version), int32(correlation), clientId])
-  return [int32(head.length + sizeOf(body)), head, ...body]
+  const parts = typeof body === "function" ? body(version) : body
+  return [int32(head.length + sizeOf(parts)), head, ...parts]
 }

@@ -18,7 +18,7 @@ import { scram } from "./Scram.ts"
 import { breach, ServerFault } from "./ServerFrames.ts"
 
 /** How long (ms) a broker may take for an answer: longer than it waits for its replicas. */
-const patience = 10_000
+const usualPatience = 10_000
 
 /** Part of a session's lifetime for which it is used. */
 const usedPart = 0.8
@@ -70,7 +70,7 @@ export class KafkaLine {
   /** Connects and signs in. Called once. */
   async open(): Promise<void> {
     const timer = setTimeout(
-      () => this.#line.fail(new ServerFault("TIMEOUT", "not connected and signed in in time (config.connect_timeout)")),
+      () => this.#line.fail(new ServerFault("TIMEOUT", "not connected and signed in in time (connect_timeout)")),
       // Half of it, if there is another server to ask when this one does not answer.
       this.#as.connectTimeout * (this.#as.servers.length > 1 ? 500 : 1_000)
     ).unref()
@@ -113,6 +113,7 @@ export class KafkaLine {
         )
       }
       const correlation = this.#correlation++ & 0x7fffffff
+      const { patience = usualPatience } = call
       const timer = setTimeout(
         () =>
           this.#line.fail(new ServerFault("TIMEOUT", `the broker has not answered for ${patience / 1_000} seconds`)),

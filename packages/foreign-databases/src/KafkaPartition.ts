@@ -1,18 +1,11 @@
-import { BrokerRefusal, type KafkaRecord } from "@tidegate/connectors/Brokers"
-import { SessionFailure } from "@tidegate/connectors/Failure"
-import { isRetriable, kafkaError } from "@tidegate/connectors/KafkaErrors"
+import type { KafkaRecord } from "@tidegate/connectors/Brokers"
+import { kafkaError } from "@tidegate/connectors/KafkaErrors"
 import { produce, type Produced } from "./KafkaCalls.ts"
 import type { KafkaCluster } from "./KafkaCluster.ts"
+import { type Fault, faultOf, lifetime, mayPass, paused, pauseAfter } from "./KafkaFaults.ts"
 import { type KafkaLine, refusalOf } from "./KafkaLine.ts"
 import { type KafkaProducer, recordSize, sequenceAfter } from "./KafkaRecords.ts"
 import type { Published } from "./Publisher.ts"
-
-/** How long (ms) a record is sent again: less than a send may take, so that the attempt says what was wrong. */
-const lifetime = 20_000
-
-/** Pauses (ms) before a batch is sent again: the first, and the longest. */
-const shortestPause = 50
-const longestPause = 1_000
 
 /** Limits of a batch. A larger record is one of its own. */
 const mostRecords = 200
@@ -34,36 +27,9 @@ const duplicate = 46
 /** Errors that are the same for every record: of the broker itself, of the sign-in, and of rights. */
 const asWhole: ReadonlySet<number> = new Set([-1, 29, 31, 53, 58])
 
-/** Failures of a connection that another attempt may not have. Others are reported at once: refused addresses, certificates, breaches. */
-const passingCodes: ReadonlySet<SessionFailure["code"]> = new Set([
-  "CONNECTION_REFUSED",
-  "CONNECTION_RESET",
-  "SOCKET_CLOSED",
-  "TIMEOUT",
-  "DNS_LOOKUP_FAILED",
-  "HOST_UNREACHABLE",
-  "NETWORK_UNREACHABLE",
-  "NETWORK_ERROR"
-])
-
-type Fault = BrokerRefusal | SessionFailure
-
 interface Sending {
   isUncertain: boolean
 }
-
-const mayPass = (fault: Fault): boolean =>
-  fault instanceof BrokerRefusal ? isRetriable(fault.code) : passingCodes.has(fault.code)
-
-/** The publisher connects again by itself, so a connection that ends does not end the session. */
-export const faultOf = (thrown: unknown): Fault => {
-  if (thrown instanceof BrokerRefusal) return thrown
-  const { code, message } =
-    thrown instanceof SessionFailure ? thrown : ({ code: "UNKNOWN", message: "the gateway could not send" } as const)
-  return new SessionFailure({ code, message, final: false, broken: false })
-}
-
-const paused = (ms: number): Promise<void> => new Promise((go) => setTimeout(go, ms).unref())
 
 /**
  * The records for one partition, in their order. One batch is under way at a time: what comes meanwhile is the next one. A batch whose answer
@@ -132,7 +98,7 @@ export class KafkaPartition {
     // Whether the cluster may have the batch.
     const sending: Sending = { isUncertain: false }
     const { until } = batch[0]!
-    for (let pause = 0; ; pause = Math.min(Math.max(pause * 2, shortestPause), longestPause)) {
+    for (let pause = 0; ; pause = pauseAfter(pause)) {
       let fault: Fault
       try {
         const { error, offset, said } = await this.#produced(batch, sending)

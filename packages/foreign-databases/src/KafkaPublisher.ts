@@ -2,7 +2,8 @@ import type { BrokerRefusal, KafkaRecord, KafkaTopic } from "@tidegate/connector
 import type { SessionFailure } from "@tidegate/connectors/Failure"
 import type { Guard } from "@tidegate/egress/Egress"
 import { KafkaCluster } from "./KafkaCluster.ts"
-import { faultOf, KafkaPartition } from "./KafkaPartition.ts"
+import { faultOf } from "./KafkaFaults.ts"
+import { KafkaPartition } from "./KafkaPartition.ts"
 import { partitionOfKey } from "./KafkaRecords.ts"
 import type { Protocol, Published, Publisher } from "./Publisher.ts"
 

@@ -30,9 +30,11 @@ for (let i = 256; i < 1_024; i++) {
   checksums[i] = (before >>> 8) ^ checksums[before & 0xff]!
 }
 
-/** Four bytes at a time: the largest event would hold the event loop for 30 ms otherwise. */
-export const crc32c = (parts: ReadonlyArray<Uint8Array>): number => {
-  let sum = -1
+/**
+ * Four bytes at a time: the largest event would hold the event loop for 30 ms otherwise. `before`: the checksum of what is before the parts.
+ */
+export const crc32c = (parts: ReadonlyArray<Uint8Array>, before = 0): number => {
+  let sum = ~before
   for (const part of parts) {
     const whole = part.length & ~3
     for (let i = 0; i < whole; i += 4) {

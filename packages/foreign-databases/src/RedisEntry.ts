@@ -1,7 +1,7 @@
 import type { Received } from "@tidegate/connectors/Subscriptions"
 import { maxMessageBody } from "@tidegate/model/BrokerSource"
 import { loopHeader } from "@tidegate/model/HeaderRules"
-import { longestValue, mostHeaders } from "./Consumer.ts"
+import { encodingNames, longestValue, mostHeaders, typeNames } from "./Consumer.ts"
 
 /** An entry of a stream becomes a message: one of its fields is the body, or all of them are, as JSON. */
 
@@ -9,10 +9,6 @@ export type EntryContent = Pick<Received, "contentType" | "contentEncoding" | "h
 
 /** What JSON writes around a field: four quotation marks, a colon and a comma. */
 const aroundField = 6
-
-/** The names of fields that say what the body is. */
-const typeNames = ["content_type", "content-type"]
-const encodingNames = ["content_encoding", "content-encoding"]
 
 /** Collects the fields of an entry as they arrive. It keeps no more bytes than two messages have. */
 export class EntryFields {

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net"
 import { FrameCutter } from "../src/FrameCutter.ts"
-import { bytes, int16, int32, KafkaValues, listOfOne, nullText, text } from "../src/KafkaFrames.ts"
+import { bytes, int16, int32, KafkaValues, listOf, listOfOne, nullText, text } from "../src/KafkaFrames.ts"
 
 /** A broker of Kafka as a suite wants it. */
 
@@ -19,8 +19,6 @@ export const int64 = (value: number): Buffer => {
   buffer.writeBigInt64BE(BigInt(value))
   return buffer
 }
-
-const listOf = (elements: ReadonlyArray<Buffer>): Buffer => Buffer.concat([int32(elements.length), ...elements])
 
 export const answerTo = ({ correlation }: Pick<Call, "correlation">, ...body: ReadonlyArray<Buffer>): Buffer => {
   const content = Buffer.concat([int32(correlation), ...body])
@@ -131,6 +129,20 @@ export const authenticateAnswer = (words = "", error = 0, said = "", lifetime = 
 /** What a suite answers otherwise than a broker that takes everything does. `undefined`: as such a broker. */
 export type Answer = (call: Call, socket: Socket) => Buffer | null | undefined
 
+/** Answers the calls that come over a connection. Null: nothing is answered now. */
+export const serving = (socket: Socket, answer: (call: Call) => Buffer | null): void => {
+  const cutter = new FrameCutter(4, (head) => ({ size: head.readInt32BE(0) + 4, isDropped: false }))
+  socket.on("data", (chunk: Buffer) =>
+    cutter.read(chunk, (frame) => {
+      const values = new KafkaValues(frame.subarray(4))
+      const call = { key: values.int16(), version: values.int16(), correlation: values.int32(), values }
+      values.text()
+      const body = answer(call)
+      if (body !== null && socket.writable) socket.write(answerTo(call, body))
+    })
+  )
+}
+
 /** A broker that lets everybody in and takes everything, besides what `answer` does. Null: nothing is answered. */
 export const broker =
   (answer: Answer, leaders: ReadonlyArray<number> = [1]) =>
@@ -153,17 +165,10 @@ export const broker =
           return null
       }
     }
-    const cutter = new FrameCutter(4, (head) => ({ size: head.readInt32BE(0) + 4, isDropped: false }))
-    socket.on("data", (chunk: Buffer) =>
-      cutter.read(chunk, (frame) => {
-        const values = new KafkaValues(frame.subarray(4))
-        const call = { key: values.int16(), version: values.int16(), correlation: values.int32(), values }
-        values.text()
-        const own = answer(call, socket)
-        const body = own === undefined ? usual(call) : own
-        if (body !== null && socket.writable) socket.write(answerTo(call, body))
-      })
-    )
+    serving(socket, (call) => {
+      const own = answer(call, socket)
+      return own === undefined ? usual(call) : own
+    })
   }
 
 /** Answers calls of one kind otherwise. */

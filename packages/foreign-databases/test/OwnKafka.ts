@@ -38,8 +38,14 @@ export interface OwnKafka extends OwnProgram {
   readonly port: number
   readonly tlsPort: number
   readonly topic: (name: string, partitions: number, config?: Readonly<Record<string, string>>) => Promise<void>
-  /** What Kafka's own console consumer finds in a topic. */
-  readonly consumed: (topic: string) => Promise<ReadonlyArray<Consumed>>
+  /** Writes a record for each line by Kafka's own console producer. */
+  readonly produce: (topic: string, lines: ReadonlyArray<string>, codec?: string) => Promise<void>
+  /** The offsets that a group has committed, by partition, as Kafka's own command shows them. */
+  readonly committed: (group: string) => Promise<ReadonlyArray<number>>
+  /** How many members a group has. */
+  readonly members: (group: string) => Promise<number>
+  /** What Kafka's own console consumer finds in a topic; or, as a member of a group, what it gets until there is nothing for 20 seconds. */
+  readonly consumed: (topic: string, group?: string) => Promise<ReadonlyArray<Consumed>>
 }
 
 const run = promisify(execFile)
@@ -153,6 +159,16 @@ export const ownKafka: Effect.Effect<OwnKafka, never, Scope.Scope> = Effect.gen(
     tls: false,
     connectTimeout: 30
   }
+  /** The rows of Kafka's own command for groups. */
+  const described = async (group: string, what: string): Promise<ReadonlyArray<ReadonlyArray<string>>> => {
+    const command = ["org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--describe", what]
+    const args = [...classes, ...command, "--bootstrap-server", `127.0.0.1:${ownerPort}`, "--group", group]
+    const { stdout } = await run(java!, args)
+    return stdout
+      .split("\n")
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([name]) => name === group)
+  }
   return {
     ...broker,
     port,
@@ -164,7 +180,18 @@ export const ownKafka: Effect.Effect<OwnKafka, never, Scope.Scope> = Effect.gen(
       line.close()
       if (error !== 0) throw new Error(`${error}: ${said}`)
     },
-    consumed: async (topic) => {
+    produce: async (topic, lines, codec = "none") => {
+      const producer = ["org.apache.kafka.tools.ConsoleProducer", "--bootstrap-server", `127.0.0.1:${ownerPort}`]
+      const running = run(java!, [...classes, ...producer, "--topic", topic, "--compression-codec", codec])
+      running.child.stdin!.end(`${lines.join("\n")}\n`)
+      await running
+    },
+    committed: async (group) =>
+      (await described(group, "--offsets"))
+        .toSorted((a, b) => Number(a[2]) - Number(b[2]))
+        .map((row) => Number(row[3])),
+    members: async (group) => (await described(group, "--members")).length,
+    consumed: async (topic, group) => {
       const shown = ["partition", "offset", "headers", "key", "value"].flatMap((what) => [
         "--property",
         `print.${what}=true`
@@ -174,7 +201,9 @@ export const ownKafka: Effect.Effect<OwnKafka, never, Scope.Scope> = Effect.gen(
         "--bootstrap-server",
         `127.0.0.1:${ownerPort}`
       ]
-      const args = [...classes, ...consumer, "--topic", topic, "--from-beginning", "--timeout-ms", "5000", ...shown]
+      const as =
+        group === undefined ? ["--from-beginning", "--timeout-ms", "5000"] : ["--group", group, "--timeout-ms", "20000"]
+      const args = [...classes, ...consumer, "--topic", topic, ...as, ...shown]
       const { stdout } = await run(java!, args, { maxBuffer: 64 * 1024 * 1024 })
       return stdout
         .split("\n")

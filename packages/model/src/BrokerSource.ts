@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
 
 /** The types of sources whose requests are messages of a broker. */
-export const brokerTypes = ["RABBITMQ", "NATS_JETSTREAM", "AWS_SQS", "REDIS_STREAM"] as const
+export const brokerTypes = ["RABBITMQ", "NATS_JETSTREAM", "AWS_SQS", "REDIS_STREAM", "KAFKA"] as const
 export type BrokerType = (typeof brokerTypes)[number]
 
 /** How the gateway signs in at a broker, beside BASIC_AUTH: these are types of `auth` of destinations, too. */
@@ -15,6 +15,10 @@ export const exchangeHeader = "x-gateway-exchange"
 export const routingKeyHeader = "x-gateway-routing-key"
 export const subjectHeader = "x-gateway-subject"
 export const streamHeader = "x-gateway-stream"
+export const topicHeader = "x-gateway-topic"
+export const partitionHeader = "x-gateway-partition"
+export const offsetHeader = "x-gateway-offset"
+export const keyHeader = "x-gateway-key"
 export const messageGroupHeader = "x-gateway-message-group-id"
 
 /** The largest message of a broker, in bytes, that becomes a request. */

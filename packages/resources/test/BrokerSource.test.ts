@@ -149,6 +149,32 @@ describe("Source of a broker", () => {
     ])
   })
 
+  it("A topic of Kafka has a group, and is read from its end unless another place is chosen", () => {
+    const kafka = (subscription: Schema.JsonObject) => ({ name: "x", type: "KAFKA", config: { subscription } })
+    const topic = { bootstrap_servers: "kafka-1.example.com:9093", topic: "orders" }
+    const { auth, config } = created(kafka(topic))
+    expect([config.auth_type, auth]).toEqual([null, {}])
+    expect(config.subscription).toEqual({
+      ...topic,
+      sasl_mechanism: "SCRAM-SHA-512",
+      group: "tidegate",
+      auto_offset_reset: "latest",
+      prefetch: 50,
+      tls_mode: "verify-full",
+      connect_timeout: 10
+    })
+    expect(
+      refused(
+        kafka({ bootstrap_servers: "kafka", topic: "a b", auto_offset_reset: "none", group: "a\r\nb" })
+      ).toSorted()
+    ).toEqual([
+      "config.subscription.auto_offset_reset: must be one of earliest, latest",
+      "config.subscription.bootstrap_servers: must be 1 to 10 times host:port, with commas between them",
+      "config.subscription.group: must be 1 to 255 bytes without control characters",
+      "config.subscription.topic: must be the name of a topic: at most 249 letters, digits, dots, dashes and underscores"
+    ])
+  })
+
   it("A change merges the subscription by member, and keeps the credentials with their address", () => {
     const { auth: kept, config } = updated(orders, { config: { subscription: { prefetch: 5 } } })
     expect(config.subscription).toEqual({ ...complete, prefetch: 5 })

@@ -68,6 +68,7 @@ import sourceSubscriptions from "./migrations/0065_source_subscriptions.ts"
 import moreBrokerSources from "./migrations/0066_more_broker_sources.ts"
 import redisSources from "./migrations/0067_redis_sources.ts"
 import connectionLinks from "./migrations/0068_connection_links.ts"
+import kafkaSources from "./migrations/0069_kafka_sources.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -139,7 +140,8 @@ const record = {
   "0065_source_subscriptions": sourceSubscriptions,
   "0066_more_broker_sources": moreBrokerSources,
   "0067_redis_sources": redisSources,
-  "0068_connection_links": connectionLinks
+  "0068_connection_links": connectionLinks,
+  "0069_kafka_sources": kafkaSources
 }
 const migrations = Migrator.fromRecord(record)
 

@@ -26,7 +26,8 @@ const flat = ({ allOf = [], ...written }: Schema): Schema => {
   const schema: Schema = Object.assign({}, written, ...allOf)
   if (schema.anyOf === undefined) return schema
   const anyOf = alternatives(schema.anyOf)
-  const isMany = unique(anyOf.map(({ $ref }) => $ref)).length > severalComponents
+  const components = unique(anyOf.flatMap(({ $ref }) => $ref ?? []))
+  const isMany = components.length > severalComponents
   return { ...schema, anyOf: isMany ? alternatives(anyOf.map(resolved)) : anyOf }
 }
 

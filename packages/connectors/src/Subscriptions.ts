@@ -62,6 +62,24 @@ export interface SqsQueue {
   readonly connectTimeout: number
 }
 
+/**
+ * Gives the token for the next call of a subscription, which may last longer than any token. `refused`: the one that the service does not take;
+ * then another one, or null: there is none, or it is too soon to ask for it. Does not reject.
+ */
+export type Bearer = (refused: string | null) => Promise<string | SessionFailure | null>
+
+/** A subscription of Google Cloud Pub/Sub. */
+export interface PubSubSubscription {
+  readonly origin: string
+  readonly projectId: string
+  readonly subscriptionId: string
+  /** Null: the service asks for no token. */
+  readonly bearer: Bearer | null
+  /** Messages that are pulled before the first of them is settled. */
+  readonly prefetch: number
+  readonly connectTimeout: number
+}
+
 /** A consumer of a group that reads a stream of Redis. */
 export interface RedisStreamConsumer extends RedisDatabase {
   readonly stream: string
@@ -83,6 +101,7 @@ export interface SubscriptionPlaces {
   readonly nats: NatsStreamConsumer
   readonly sqs: SqsQueue
   readonly redis: RedisStreamConsumer
+  readonly pubsub: PubSubSubscription
 }
 
 export type SubscriptionProtocol = keyof SubscriptionPlaces

@@ -12,6 +12,7 @@ import { Egress } from "@tidegate/egress/Egress"
 import { amqpConsumer } from "./AmqpConsumer.ts"
 import type { Subscribing } from "./Consumer.ts"
 import { natsConsumer } from "./NatsConsumer.ts"
+import { pubSubConsumer } from "./PubSubConsumer.ts"
 import { redisConsumer } from "./RedisConsumer.ts"
 import { sqsConsumer } from "./SqsConsumer.ts"
 
@@ -19,7 +20,8 @@ const protocols: { readonly [P in SubscriptionProtocol]: Subscribing<P> } = {
   amqp: amqpConsumer,
   nats: natsConsumer,
   sqs: sqsConsumer,
-  redis: redisConsumer
+  redis: redisConsumer,
+  pubsub: pubSubConsumer
 }
 
 const notSubscribed = new SessionFailure({

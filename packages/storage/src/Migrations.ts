@@ -67,6 +67,7 @@ import sourceSchedules from "./migrations/0064_source_schedules.ts"
 import sourceSubscriptions from "./migrations/0065_source_subscriptions.ts"
 import moreBrokerSources from "./migrations/0066_more_broker_sources.ts"
 import redisSources from "./migrations/0067_redis_sources.ts"
+import pubSubSources from "./migrations/0069_pubsub_sources.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -137,7 +138,8 @@ const record = {
   "0064_source_schedules": sourceSchedules,
   "0065_source_subscriptions": sourceSubscriptions,
   "0066_more_broker_sources": moreBrokerSources,
-  "0067_redis_sources": redisSources
+  "0067_redis_sources": redisSources,
+  "0069_pubsub_sources": pubSubSources
 }
 const migrations = Migrator.fromRecord(record)
 

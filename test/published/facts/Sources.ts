@@ -199,7 +199,7 @@ export const sources: Section = {
       of("rate_limit rate_limit_period", input("The rate limit of a source stays until it is changed"))
     ],
     ScheduleSettings: [],
-    "RabbitmqSubscription RabbitmqSubscriptionPatch NatsJetstreamSubscription NatsJetstreamSubscriptionPatch AwsSqsSubscription AwsSqsSubscriptionPatch RedisStreamSubscription RedisStreamSubscriptionPatch":
+    "RabbitmqSubscription RabbitmqSubscriptionPatch NatsJetstreamSubscription NatsJetstreamSubscriptionPatch AwsSqsSubscription AwsSqsSubscriptionPatch RedisStreamSubscription RedisStreamSubscriptionPatch GcpPubsubSubscription GcpPubsubSubscriptionPatch":
       [of("*", invalidSubscription)],
     SubscriptionState: [
       of("status connected_at last_error last_error_at", shownState),
@@ -282,7 +282,7 @@ export const sources: Section = {
       madeBySchedule("After a downtime the rule for missed times says which of them make requests")
     ),
     row(
-      "types RABBITMQ, NATS_JETSTREAM, AWS_SQS and REDIS_STREAM: a message is settled at its broker after the commit that stores it, and once for each message",
+      "types RABBITMQ, NATS_JETSTREAM, AWS_SQS, REDIS_STREAM and GCP_PUBSUB: a message is settled at its broker after the commit that stores it, and once for each message",
       brokers("Messages of a queue become requests, each once, also when the broker and the gateway are cut off")
     ),
     row("auth_type BASIC_AUTH", ingress("Ingress verifies BASIC_AUTH")),

@@ -45,11 +45,16 @@ const UserAndPassword = Schema.Struct({
 
 type Auth = BrokerSource["auths"][number]
 
-/** The members of a kind of credentials: their schemas, and their names for the document. */
+const kinds = new Map<string, Schema.Top>([["BASIC_AUTH", UserAndPassword]])
+
+/** The members of a kind of credentials: their schemas, and their names for the document. One schema for each kind is one component of it. */
 export const credentialsOf = (auth: Exclude<Auth, null>): Schema.Top => {
-  if (auth === "BASIC_AUTH") return UserAndPassword
+  const known = kinds.get(auth)
+  if (known !== undefined) return known
   const { settings, type } = outboundAuthOf(auth)!
-  return Schema.Struct(settings).annotate({ identifier: `Broker${pascal(type)}Credentials` })
+  const made = Schema.Struct(settings).annotate({ identifier: `Broker${pascal(type)}Credentials` })
+  kinds.set(auth, made)
+  return made
 }
 
 /** The credentials of a type of sources, for the document. One that has only one kind implies it. */
@@ -216,7 +221,11 @@ export const credentials = (
       : changeAuth(given, { auth_type: stored.config.auth_type, auth: stored.auth }, validating(row))
   return Result.flatMap(judged, (next): Result.Result<Credited, FieldErrors> => {
     const isKept = next.auth_type !== null && (!isGiven || hasMasks(next.auth_type, auth))
-    return before?.subscription !== undefined && isKept && leadsTo(subscription) !== leadsTo(before.subscription)
+    if (before?.subscription === undefined || !isKept) return Result.succeed(next)
+    const sentTo = outboundAuthOf(next.auth_type)?.sentTo
+    const isSentElsewhere =
+      sentTo !== undefined && next.auth !== "unchanged" && next.auth[sentTo] !== stored?.auth[sentTo]
+    return isSentElsewhere || leadsTo(subscription) !== leadsTo(before.subscription)
       ? fieldError("config.auth", moved)
       : Result.succeed(next)
   })

@@ -1,7 +1,7 @@
 import type { Message } from "@tidegate/model/Message"
 import { isJsonObject } from "@tidegate/json/ExactNumber"
 import { answered, apiBatch, type ApiCall, apiSender } from "./Api.ts"
-import { judgeAws, judgeRefusedPart } from "./AwsAnswers.ts"
+import { isOfEveryPart, judgeAws, judgeRefusedPart } from "./AwsAnswers.ts"
 import { judgeParts } from "./Batches.ts"
 import type {
   Answer,
@@ -64,6 +64,7 @@ const batchCalls = (url: string, { call, error, part, proof, resultsOf }: AwsBat
     call: (parts) => ({ url, ...call(parts) }),
     judge: judgeParts({
       judgeCall: judgeAws(() => false),
+      isOfEveryPart,
       resultsOf,
       judgePart: (answer, result) => {
         const code = result?.[error]

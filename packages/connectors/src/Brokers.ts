@@ -64,6 +64,11 @@ export interface KafkaTopic extends Omit<ServerSignIn, "host" | "port"> {
   readonly topic: string
   /** How the user signs in, if there is a user name. */
   readonly mechanism: KafkaMechanism
+  /**
+   * What one request has of a partition at most, and how long (ms) its first record waits for others. Null: the records go together that come
+   * while another request is under way.
+   */
+  readonly batch: { readonly maxCount: number; readonly maxBytes: number; readonly maxWaitMs: number } | null
 }
 
 export interface KafkaRecord {

@@ -2,7 +2,8 @@ import { Schema } from "effect"
 import { OneOf } from "@tidegate/model/AuthSettings"
 import type { Message } from "@tidegate/model/Message"
 import type { KafkaRecord } from "./Brokers.ts"
-import { eventFields, lasting, type Meaning, messagesAtOnce, passing, publishing } from "./BrokerSession.ts"
+import { batching, batchLimits, type BatchMost, faultsOfBatches } from "./Batches.ts"
+import { eventFields, lasting, maxAtOnce, type Meaning, messagesAtOnce, passing, publishing } from "./BrokerSession.ts"
 import { type AttemptFacts, connector, payloadPerStep } from "./Connector.ts"
 import { kafkaErrors } from "./KafkaErrors.ts"
 import { type DeliveryTemplate, filled, filling, template, TemplateText, Unrenderable } from "./Rendering.ts"
@@ -10,6 +11,8 @@ import { inUrl, isAddress, serverConnection, textOf } from "./Server.ts"
 import { concurrency, needed, pacing, setting, text } from "./Settings.ts"
 
 const longestKey = 1_024
+/** Of one request: the records that may be under way, and the bytes that a topic takes unless it is set to take more. */
+const mostOfBatch: BatchMost = { maxCount: maxAtOnce, maxBytes: 1_000_000 }
 const mostServers = 10
 const longestServers = 2_048
 
@@ -127,10 +130,12 @@ export const kafka = connector({
       }),
       "SCRAM-SHA-512"
     ),
+    ...batching,
     ...serverConnection,
     ...pacing,
     ...concurrency
   },
+  check: (settings) => faultsOfBatches(settings, mostOfBatch),
   auths: ["DATABASE_PASSWORD", "NO_AUTH"],
   leadsTo: ({ bootstrap_servers, sasl_mechanism, tls_mode }) =>
     `${bootstrap_servers}${sasl_mechanism === "PLAIN" ? " by PLAIN" : ""}${tls_mode === "disable" ? " in the clear" : ""}`,
@@ -153,17 +158,20 @@ export const kafka = connector({
   open: (config, { settings }) => {
     const key = config.key === null ? null : template(config.key)
     const servers = serversIn(config.bootstrap_servers)!
+    const batch = batchLimits(config, mostOfBatch)
     return {
       kind: "session",
       method: "PRODUCE",
       shownUrl: `kafka://${inUrl(servers[0]!)}/${config.topic}`,
-      atOnce: messagesAtOnce(config.max_concurrency),
+      // The partitions of a topic collect their records side by side.
+      atOnce: messagesAtOnce(config.max_concurrency ?? (batch === null ? null : maxAtOnce)),
       connect: publishing({
         protocol: "kafka",
         place: {
           servers,
           topic: config.topic,
           mechanism: config.sasl_mechanism,
+          batch,
           username: textOf(settings["username"]),
           password: textOf(settings["password"]),
           tls: config.tls_mode === "verify-full",

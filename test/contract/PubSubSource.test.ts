@@ -18,7 +18,7 @@ const subscribe = (gateway: Gateway, service: FakePubSub) =>
     config: {
       subscription: { project_id: "my-shop", subscription_id: "orders", endpoint: service.origin },
       auth_type: "SERVICE_ACCOUNT",
-      auth: service.auth()
+      auth: { service_account_key: JSON.stringify({ type: "service_account", ...service.auth() }) }
     }
   } as never)
 

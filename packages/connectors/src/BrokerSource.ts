@@ -24,7 +24,7 @@ export const prefetching = (description: string) =>
 
 /** What a subscription has beside its settings and credentials. */
 export interface Access {
-  /** The tokens of credentials with which tokens are asked for; null: they are none. */
+  /** The tokens that are got for the credentials; null: they are used as they are. */
   readonly bearer: Bearer | null
   readonly origins: Origins
 }

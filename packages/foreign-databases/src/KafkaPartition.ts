@@ -104,7 +104,7 @@ export class KafkaPartition {
     const entry: Entry = { record, size, since, until: since + lifetime, mayStart, done, isAlone: false }
     this.#waiting.push(entry)
     if (!this.#isRunning) void this.#run()
-    else if (this.#isFull()) this.#go?.()
+    else if (this.#go !== null && this.#isFull()) this.#go()
     return () => {
       entry.done = null
     }

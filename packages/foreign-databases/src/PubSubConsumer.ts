@@ -211,8 +211,8 @@ const serviceAt = (egress: Egress["Service"], place: PubSubSubscription): Polled
         if (answer instanceof SessionFailure) return { kind: "failed", fault: answer }
         if (isMuch) return { kind: "much" }
         // 504: nothing has come for as long as the service waits.
-        const isLate = answer.status === 504 || answer.errorCode === "TIMEOUT" || late.aborted
-        if (waits && isLate && !signal.aborted) return { kind: "late" }
+        const isLate = late.aborted || answer.errorCode === "TIMEOUT" || (waits && answer.status === 504)
+        if (isLate && !signal.aborted) return { kind: "late" }
         const fault = faultOf(answer, token)
         if (fault !== null) return { kind: "failed", fault }
         const messages = messagesIn(json.text(), subscriptionId)

@@ -7,7 +7,7 @@ import { outboundAuthOf, validateWrittenOutboundAuth } from "@tidegate/outbound-
 import { hasMasks } from "@tidegate/redaction/Masking"
 import { validateSourceAuth } from "@tidegate/verification/SourceAuth"
 import { changeAuth, checkAuth } from "../AuthInput.ts"
-import { describedAs } from "../DescribedAs.ts"
+import { describedAs, otherNames } from "../DescribedAs.ts"
 import { fieldError, type FieldErrors, isStorableJson, judgeBody } from "../Input.ts"
 import { plainSettings, type SourceConfig, type SourceFields } from "./Fields.ts"
 
@@ -45,15 +45,19 @@ const UserAndPassword = Schema.Struct({
 
 type Auth = BrokerSource["auths"][number]
 
-const kinds = new Map<string, Schema.Top>([["BASIC_AUTH", UserAndPassword]])
+const credentialSchemas = new Map<string, Schema.Top>([["BASIC_AUTH", UserAndPassword]])
 
 /** The members of a kind of credentials: their schemas, and their names for the document. One schema for each kind is one component of it. */
 export const credentialsOf = (auth: Exclude<Auth, null>): Schema.Top => {
-  const known = kinds.get(auth)
+  const known = credentialSchemas.get(auth)
   if (known !== undefined) return known
-  const { settings, type } = outboundAuthOf(auth)!
-  const made = Schema.Struct(settings).annotate({ identifier: `Broker${pascal(type)}Credentials` })
-  kinds.set(auth, made)
+  const { expand, settings, type } = outboundAuthOf(auth)!
+  const members = Schema.Struct(settings)
+  // A kind that takes a key file knows names that it does not keep, and refuses others itself.
+  const made = (expand === undefined ? members : members.check(otherNames)).annotate({
+    identifier: `Broker${pascal(type)}Credentials`
+  })
+  credentialSchemas.set(auth, made)
   return made
 }
 

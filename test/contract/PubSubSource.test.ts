@@ -65,12 +65,17 @@ describe("Source of type GCP_PUBSUB", () => {
   }) => {
     const source = await subscribe(gateway, service)
     await state(gateway, source.id, ({ status }) => status === "connected")
+    let prefetch = 10
+    // A change connects at once, whatever has failed before.
+    const again = () =>
+      gateway.api("PATCH", `/sources/${source.id}`, { config: { subscription: { prefetch: prefetch++ } } })
     for (const [code, status, said] of errors) {
       service.instead = { status: code, body: JSON.stringify({ error: { code, status, message: "no" } }) }
-      service.cut()
+      await again()
       await state(gateway, source.id, ({ last_error, status }) => status === "failing" && last_error === said)
     }
     service.instead = { status: 502, body: "<html><title>502</title></html>" }
+    await again()
     await state(gateway, source.id, ({ last_error }) => last_error === "the service cannot answer now (HTTP 502)")
     service.instead = null
     service.publish("orders", { id: "m1", body: "{}" })

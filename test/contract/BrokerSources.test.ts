@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest"
 import { FakeJetStream } from "../../packages/foreign-databases/test/FakeJetStream.ts"
 import { FakeKafkaTopics } from "../../packages/foreign-databases/test/FakeKafkaTopics.ts"
+import { FakePubSub } from "../../packages/foreign-databases/test/FakePubSub.ts"
 import { type FakeMessage, FakeRabbit, type Queue } from "../../packages/foreign-databases/test/FakeRabbit.ts"
 import { FakeRedis } from "../../packages/foreign-databases/test/FakeRedis.ts"
 import { FakeSqs } from "../../packages/foreign-databases/test/FakeSqs.ts"
@@ -33,7 +34,7 @@ interface Kind<B extends FakeBroker = FakeBroker> {
   readonly settings: (broker: B) => object
   readonly authType: string
   readonly auth: (broker: B) => Record<string, string>
-  readonly wrongAuth: Record<string, string>
+  readonly wrongAuth: (broker: B) => Record<string, string>
   /** A change that leads to another address. */
   readonly elsewhere: Record<string, string>
   /** What the request of a message has as headers, beside those of the message. */
@@ -42,7 +43,7 @@ interface Kind<B extends FakeBroker = FakeBroker> {
 
 const kind = <B extends FakeBroker>(row: Kind<B>): Kind => row as unknown as Kind
 
-const wrong = { username: "tidegate", password: "wrong-password" }
+const wrong = () => ({ username: "tidegate", password: "wrong-password" })
 const server = ({ port }: { readonly port: number }) => ({ host: "127.0.0.1", port, tls_mode: "disable", prefetch: 20 })
 const signIn = ({ password }: { readonly password: string }) => ({ username: "tidegate", password })
 
@@ -83,7 +84,7 @@ const kinds: ReadonlyArray<Kind> = [
     settings: () => ({ region: "eu-central-1", visibility_timeout: 10 }),
     authType: "AWS_ACCESS_KEY",
     auth: ({ keyId }) => ({ access_key_id: keyId, secret_access_key: "a-secret-of-a-key" }),
-    wrongAuth: { access_key_id: "AKIA9999999999999999", secret_access_key: "a-secret-of-a-key" },
+    wrongAuth: () => ({ access_key_id: "AKIA9999999999999999", secret_access_key: "a-secret-of-a-key" }),
     elsewhere: { queue_url: "http://127.0.0.2:1/123456789012/orders" },
     facts: { "x-gateway-message-id": "m1", "x-gateway-message-group-id": "order.paid" }
   }),
@@ -122,6 +123,20 @@ const kinds: ReadonlyArray<Kind> = [
       "x-gateway-offset": "0",
       "x-gateway-key": "order.paid"
     }
+  }),
+  kind({
+    type: "GCP_PUBSUB",
+    start: () => FakePubSub.start(),
+    rejects: "acknowledges",
+    // What a dead process has pulled stays under way until its deadline.
+    most: 40,
+    queue: (_, name) => ({ subscription_id: name }),
+    settings: ({ origin }) => ({ project_id: "my-shop", endpoint: origin, prefetch: 20 }),
+    authType: "SERVICE_ACCOUNT",
+    auth: (service) => service.auth(),
+    wrongAuth: (service) => service.auth("stranger@project.example"),
+    elsewhere: { endpoint: "http://127.0.0.2:1" },
+    facts: { "x-gateway-message-id": "orders/m1", "x-gateway-ordering-key": "order.paid" }
   })
 ]
 
@@ -252,7 +267,7 @@ describe.each(kinds)("Source of type $type", (kind) => {
   it("A source says why it is not connected, and connects once its settings are right", async ({ broker, gateway }) => {
     const source = await subscribe(gateway, broker)
     await state(gateway, source.id, { status: "connected" })
-    await gateway.api("PATCH", `/sources/${source.id}`, { config: { auth: kind.wrongAuth } })
+    await gateway.api("PATCH", `/sources/${source.id}`, { config: { auth: kind.wrongAuth(broker) } })
     const failing = await state(gateway, source.id, { status: "failing" })
     expect(failing).toMatchObject({
       connected_at: null,

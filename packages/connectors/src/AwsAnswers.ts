@@ -4,7 +4,7 @@ import type { Failure } from "./Failure.ts"
 
 /** The meaning of the answers of Amazon's messaging services. Their error codes say more than the status: throttling is a 400. */
 
-type Meaning = "credentials" | "throttled" | "passing" | "final"
+type Meaning = "credentials" | "throttled" | "passing" | "final" | "whole"
 
 /**
  * By error code, in small letters and without the `Exception` that some protocols append. The lists are those of `SendMessage`, `Publish`,
@@ -32,7 +32,9 @@ const meanings: ReadonlyMap<string, Meaning> = new Map(
         "internal internalerror internalfailure kmsdisabled kmsinvalidkeyusage kmsinvalidstate kmsnotfound nonexistentqueue " +
           "notfound queuedeletedrecently queuedoesnotexist requesttimeout resourcenotfound serviceunavailable"
       ],
-      ["final", "invalidaccountid invalidargument malformeddetail redactionfailure"]
+      ["final", "invalidargument malformeddetail redactionfailure"],
+      // Final, whatever the call has in it.
+      ["whole", "invalidaccountid invalidaction invalidaddress operationdisabled unknownoperation unsupportedoperation"]
     ] as const
   ).flatMap(([meaning, codes]) => codes.split(" ").map((code) => [code, meaning] as const))
 )
@@ -88,6 +90,7 @@ const meant = (
     case "passing":
       return failure(false)
     case "final":
+    case "whole":
       return failure(true)
     default:
       return otherwise
@@ -107,6 +110,13 @@ export const judgeAws =
     }
     return meant(answer, code, judgeCall(answer, code), (final) => failed(status, code, final))
   }
+
+/** Statuses that are about the address of a call. */
+const ofAddress: ReadonlySet<number> = new Set([404, 405, 410])
+
+/** Whether an answer that refuses a call for good would be the same for every message. Other refusals may be for one message of the call. */
+export const isOfEveryPart = (answer: Answer): boolean =>
+  ofAddress.has(answer.status) || meaningOf(awsErrorIn(answer).code) === "whole"
 
 /** The meaning of an error code that a service gives to a part of a call, within a 200. */
 export const judgeRefusedPart = (answer: Answer, code: string | null): Verdict =>

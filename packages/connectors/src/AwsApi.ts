@@ -1,7 +1,7 @@
 import type { Message } from "@tidegate/model/Message"
 import { isJsonObject } from "@tidegate/json/ExactNumber"
 import { answered, apiBatch, type ApiCall, apiSender } from "./Api.ts"
-import { judgeAws, judgeRefusedPart } from "./AwsAnswers.ts"
+import { isOfEveryPart, judgeAws, judgeRefusedPart } from "./AwsAnswers.ts"
 import { judgeParts } from "./Batches.ts"
 import type { Answer, AttemptFacts, BatchCalls, BatchPart, HttpSender, OpenAuth, Verdict } from "./Connector.ts"
 import type { BatchLimits } from "@tidegate/runtime/Batcher"
@@ -56,6 +56,7 @@ const batchCalls = (url: string, { call, error, part, proof, resultsOf }: AwsBat
     call: (parts) => ({ url, ...call(parts) }),
     judge: judgeParts({
       judgeCall: judgeAws(() => false),
+      isOfEveryPart,
       resultsOf,
       judgePart: (answer, result) => {
         const code = result?.[error]

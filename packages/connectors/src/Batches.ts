@@ -113,22 +113,25 @@ export const judgeWhole =
   }
 
 /**
- * Judges the parts of a call. `judgeCall`: the verdict of a call that did not succeed as a whole. `resultOf`: the result of the part at a
- * place; undefined if the answer has none. `judgePart`: its verdict.
+ * Judges the parts of a call. `judgeCall`: the verdict of a call that did not succeed as a whole. `isOfEveryPart`: whether each part would be
+ * refused in the same way, so that none has to be sent alone. `resultsOf`: the result of the part at a place; undefined if the answer has
+ * none. `judgePart`: its verdict.
  */
 export const judgeParts =
   <Result>({
+    isOfEveryPart,
     judgeCall,
     judgePart,
     resultsOf
   }: {
     readonly judgeCall: (answer: Answer) => Verdict
+    readonly isOfEveryPart: (answer: Answer) => boolean
     readonly resultsOf: (answer: Answer) => (place: number) => Result | undefined
     readonly judgePart: (answer: Answer, result: Result | undefined) => Verdict
   }): BatchCalls["judge"] =>
   (answer, count) => {
     if (answer.status < 200 || answer.status > 299) {
-      return judgeWhole(judgeCall, (_, { final }) => final)(answer, count)
+      return judgeWhole(judgeCall, (_, { final }) => final && !isOfEveryPart(answer))(answer, count)
     }
     const resultOf = resultsOf(answer)
     return Array.from({ length: count }, (_, place): PartResult => {

@@ -11,7 +11,7 @@ import { refusalText } from "./ServerWords.ts"
 
 /** Messages under way of a destination: the default and the maximum. */
 const usualAtOnce = 50
-const maxAtOnce = 200
+export const maxAtOnce = 200
 
 export const messagesAtOnce = (max_concurrency: number | null): number =>
   Math.min(max_concurrency ?? usualAtOnce, maxAtOnce)

@@ -3,10 +3,12 @@ import type { BrokerAuthType, BrokerType } from "@tidegate/model/BrokerSource"
 import type { BrokerRefusal } from "./Brokers.ts"
 import type { Meaning } from "./BrokerSession.ts"
 import type { SessionFailure } from "./Failure.ts"
+import type { Origins } from "./Origins.ts"
 import { textOf, wholeNumber } from "./Server.ts"
 import { refusalText } from "./ServerWords.ts"
 import { type Config, type FieldErrors, setting, type Settings, type SettingsOf } from "./Settings.ts"
 import {
+  type Bearer,
   type Subscription,
   type SubscriptionPlaces,
   type SubscriptionProtocol,
@@ -19,6 +21,13 @@ const notPrefetch = `must be a whole number from 1 to ${mostPrefetched}`
 /** How many messages are under way at once. */
 export const prefetching = (description: string) =>
   setting(wholeNumber(1, mostPrefetched, notPrefetch).annotate({ description }), 50, notPrefetch)
+
+/** What a subscription has beside its settings and credentials. */
+export interface Access {
+  /** The tokens that are got for the credentials; null: they are used as they are. */
+  readonly bearer: Bearer | null
+  readonly origins: Origins
+}
 
 /** A type of sources whose requests are the messages of a subscription at a broker. */
 export interface BrokerSourceOf<Own extends Settings, P extends SubscriptionProtocol> {
@@ -35,7 +44,9 @@ export interface BrokerSourceOf<Own extends Settings, P extends SubscriptionProt
   /** Where the settings send the credentials: they are not sent elsewhere unless they are written again. */
   readonly leadsTo: (settings: SettingsOf<Own>) => string
   readonly protocol: P
-  readonly place: (settings: SettingsOf<Own>, auth: Schema.JsonObject) => SubscriptionPlaces[P]
+  /** Default scope of tokens, if `config.auth.scope` is not written. */
+  readonly scope?: string
+  readonly place: (settings: SettingsOf<Own>, auth: Schema.JsonObject, access: Access) => SubscriptionPlaces[P]
   /** By the codes of the protocol. */
   readonly meanings: Readonly<Record<string, Meaning>>
   /** Settings of a body that a reader can copy. */
@@ -55,7 +66,8 @@ export interface BrokerSource extends Omit<
   /** Connects and subscribes by stored settings; the connection ends with the scope. */
   readonly subscribe: (
     settings: Config,
-    auth: Schema.JsonObject
+    auth: Schema.JsonObject,
+    access: Access
   ) => Effect.Effect<Subscription, BrokerRefusal | SessionFailure, Subscriptions | Scope.Scope>
 }
 
@@ -66,12 +78,12 @@ export const brokerSource = <const Own extends Settings, P extends SubscriptionP
 }: BrokerSourceOf<Own, P>): BrokerSource =>
   ({
     ...row,
-    subscribe: (settings: SettingsOf<Own>, auth: Schema.JsonObject) =>
-      Subscriptions.use(({ open }) => open(row.protocol, place(settings, auth)))
+    subscribe: (settings: SettingsOf<Own>, auth: Schema.JsonObject, access: Access) =>
+      Subscriptions.use(({ open }) => open(row.protocol, place(settings, auth, access)))
   }) as unknown as BrokerSource
 
 /** The credentials that a broker may repeat to the owner of the source. */
-const shown: ReadonlySet<string> = new Set(["username", "access_key_id"])
+const shown: ReadonlySet<string> = new Set(["username", "access_key_id", "client_email", "token_uri"])
 
 /** Why a connection could not be made or has ended, for the owner of the source. It contains no secret. */
 export const failureText = (

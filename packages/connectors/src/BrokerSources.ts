@@ -1,6 +1,7 @@
 import type { BrokerSource } from "./BrokerSource.ts"
 import { kafkaSource } from "./KafkaSource.ts"
 import { natsSource } from "./NatsSource.ts"
+import { pubSubSource } from "./PubSubSource.ts"
 import { rabbitMqSource } from "./RabbitMqSource.ts"
 import { redisSource } from "./RedisSource.ts"
 import { sqsSource } from "./SqsSource.ts"
@@ -11,7 +12,8 @@ export const brokerSources: ReadonlyArray<BrokerSource> = [
   natsSource,
   sqsSource,
   redisSource,
-  kafkaSource
+  kafkaSource,
+  pubSubSource
 ]
 
 export const brokerSourceOf = (type: string): BrokerSource | undefined => brokerSources.find((row) => row.type === type)

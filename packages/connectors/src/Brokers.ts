@@ -58,12 +58,21 @@ export interface NatsMessage {
 export type KafkaMechanism = "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512"
 
 /** A topic of a Kafka cluster. */
-export interface KafkaTopic extends Omit<ServerSignIn, "host" | "port"> {
+export interface KafkaPlace extends Omit<ServerSignIn, "host" | "port"> {
   /** Where the cluster is asked for its brokers. */
   readonly servers: ReadonlyArray<{ readonly host: string; readonly port: number }>
   readonly topic: string
   /** How the user signs in, if there is a user name. */
   readonly mechanism: KafkaMechanism
+}
+
+/** A topic to which records are published. */
+export interface KafkaTopic extends KafkaPlace {
+  /**
+   * What one request has of a partition at most, and how long (ms) its first record waits for others. Null: the records go together that come
+   * while another request is under way.
+   */
+  readonly batch: { readonly maxCount: number; readonly maxBytes: number; readonly maxWaitMs: number } | null
 }
 
 export interface KafkaRecord {

@@ -10,7 +10,9 @@ import { endpointOf } from "./Origin.ts"
 import { template, TemplateText, Unrenderable } from "./Rendering.ts"
 import { concurrency, needed, pacing, setting, text } from "./Settings.ts"
 
-const api = "https://pubsub.googleapis.com"
+export const pubSubApi = "https://pubsub.googleapis.com"
+/** What tokens are asked for. */
+export const pubSubScope = "https://www.googleapis.com/auth/pubsub"
 
 /** Bytes of a message's data, and of an ordering key or a value of an attribute. */
 const largest = 10_000_000
@@ -19,9 +21,26 @@ const longest = 1_024
 const notProject =
   "must be the id of a project: 6 to 30 small letters, digits and dashes, with a domain before it in old projects"
 const project = /^(?:[a-z\d][a-z\d.-]{0,62}:)?[a-z][a-z\d-]{4,28}[a-z\d]$/
-const notTopic =
-  "must be the name of a topic, without projects/…/topics/: 3 to 255 letters, digits and - _ . ~ + %, which begin with a letter and not with goog"
-const topic = /^(?!goog)[A-Za-z][\w.~+%-]{2,254}$/
+/** The name of a topic or a subscription. `of`: its kind, as the service's own names have it. */
+export const PubSubName = (of: "topic" | "subscription", described: { description?: string; examples: [string] }) =>
+  text.annotate(described).check(
+    Schema.isPattern(/^(?!goog)[A-Za-z][\w.~+%-]{2,254}$/, {
+      message: `must be the name of a ${of}, without projects/…/${of}s/: 3 to 255 letters, digits and - _ . ~ + %, which begin with a letter and not with goog`
+    })
+  )
+
+export const projectId = needed(
+  text.annotate({ examples: ["my-shop"] }).check(Schema.isPattern(project, { message: notProject })),
+  "the id of the project"
+)
+
+export const pubSubEndpoint = endpointOf(
+  "Where the service is, such as one of its regions or an emulator; null: Google's for all regions"
+)
+
+/** Where the credentials, or tokens for them, go. */
+export const leadsToPubSub = ({ endpoint }: { readonly endpoint: string | null }): string =>
+  endpoint === null ? pubSubApi : new URL(endpoint).origin
 
 /**
  * What a subscriber learns of the event beside its body. A value that is empty or too long for the service is left out. A loop mark is that long only
@@ -55,14 +74,8 @@ export const gcpPubSub = connector({
   type: "GCP_PUBSUB",
   description: "Publishes a message to a topic of Google Cloud Pub/Sub.",
   settings: {
-    project_id: needed(
-      text.annotate({ examples: ["my-shop"] }).check(Schema.isPattern(project, { message: notProject })),
-      "the id of the project"
-    ),
-    topic: needed(
-      text.annotate({ examples: ["orders"] }).check(Schema.isPattern(topic, { message: notTopic })),
-      "the name of the topic"
-    ),
+    project_id: projectId,
+    topic: needed(PubSubName("topic", { examples: ["orders"] }), "the name of the topic"),
     ordering_key: setting(
       TemplateText(1_024).annotate({
         description:
@@ -70,16 +83,14 @@ export const gcpPubSub = connector({
       }),
       null
     ),
-    endpoint: endpointOf(
-      "Where the service is, such as one of its regions or an emulator; null: Google's for all regions"
-    ),
+    endpoint: pubSubEndpoint,
     ...pacing,
     ...concurrency
   },
   auths: ["SERVICE_ACCOUNT", "OAUTH_REFRESH_TOKEN", "OAUTH2_AUTHORIZATION_CODE", "NO_AUTH"],
-  scope: "https://www.googleapis.com/auth/pubsub",
-  origins: [api],
-  leadsTo: ({ endpoint }) => (endpoint === null ? api : new URL(endpoint).origin),
+  scope: pubSubScope,
+  origins: [pubSubApi],
+  leadsTo: leadsToPubSub,
   credentials: "mask",
   perStep: { ...payloadPerStep("The data of the message"), address: ["endpoint"] },
   example: {
@@ -99,7 +110,7 @@ export const gcpPubSub = connector({
     }
   },
   open: ({ endpoint, ordering_key, project_id, topic }, { headers }, origins) => {
-    const origin = endpoint === null ? origins(api) : new URL(endpoint).origin
+    const origin = endpoint === null ? origins(pubSubApi) : new URL(endpoint).origin
     const url = `${origin}/v1/projects/${project_id}/topics/${encodeURIComponent(topic)}:publish`
     const key = ordering_key === null ? null : template(ordering_key)
     const sender = apiSender({

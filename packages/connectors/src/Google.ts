@@ -23,6 +23,8 @@ const tooMany = new Set([
 interface GoogleError {
   /** `RESOURCE_EXHAUSTED`, or an older `rateLimitExceeded`. */
   readonly said: unknown
+  readonly message: unknown
+  readonly details: ReadonlyArray<Readonly<Record<string, unknown>>>
   readonly isTooMany: boolean
   /** Seconds. */
   readonly retryAfter: number | null
@@ -55,6 +57,8 @@ const errorOf = (answer: Answer): GoogleError => {
   const reasons = [...listOf(errors), ...listOf(details)].map(({ reason }) => reason)
   return {
     said: status ?? reasons.find((reason) => typeof reason === "string"),
+    message,
+    details: listOf(details),
     isTooMany: status === "RESOURCE_EXHAUSTED" || reasons.some((reason) => tooMany.has(String(reason))),
     retryAfter:
       listOf(details).reduce<number | null>((found, { retryDelay }) => found ?? secondsOf(retryDelay), null) ??
@@ -73,4 +77,16 @@ export const judgeGoogle = (answer: Answer, isDone: (body: Readonly<Record<strin
   // Rate limit errors also come with 403, and without a header.
   const verdict = isTooMany ? failed(answer.status, said, false) : judgeCall(answer, said)
   return waiting(verdict, retryAfter)
+}
+
+/**
+ * The error code of an answer, what is said of it, and its details. The code is null where it is not one of Google's, for example because
+ * a load balancer has answered.
+ */
+export const googleErrorIn = (
+  answer: Answer
+): { readonly code: string | null; readonly said: string; readonly details: GoogleError["details"] } => {
+  const { details, isTooMany, message, said } = errorOf(answer)
+  const code = isTooMany ? "RESOURCE_EXHAUSTED" : typeof said === "string" && /^[\w.-]{1,64}$/.test(said) ? said : null
+  return { code, said: typeof message === "string" ? message : "", details }
 }

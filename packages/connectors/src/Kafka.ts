@@ -2,8 +2,9 @@ import { Schema } from "effect"
 import { OneOf } from "@tidegate/model/AuthSettings"
 import { loopHeader } from "@tidegate/model/HeaderRules"
 import type { Message } from "@tidegate/model/Message"
-import type { KafkaRecord, KafkaTopic } from "./Brokers.ts"
-import { eventFields, lasting, type Meaning, messagesAtOnce, passing, publishing } from "./BrokerSession.ts"
+import type { KafkaPlace, KafkaRecord } from "./Brokers.ts"
+import { batching, batchLimits, type BatchMost, faultsOfBatches } from "./Batches.ts"
+import { eventFields, lasting, maxAtOnce, type Meaning, messagesAtOnce, passing, publishing } from "./BrokerSession.ts"
 import { type AttemptFacts, connector, payloadPerStep } from "./Connector.ts"
 import { kafkaErrors } from "./KafkaErrors.ts"
 import { type DeliveryTemplate, filled, filling, template, TemplateText, Unrenderable } from "./Rendering.ts"
@@ -11,6 +12,8 @@ import { inUrl, isAddress, serverConnection, textOf } from "./Server.ts"
 import { concurrency, needed, pacing, setting, type SettingsOf, text } from "./Settings.ts"
 
 const longestKey = 1_024
+/** Of one request: the records that may be under way, and the bytes that a topic takes unless it is set to take more. */
+const mostOfBatch: BatchMost = { maxCount: maxAtOnce, maxBytes: 1_000_000 }
 const mostServers = 10
 const longestServers = 2_048
 
@@ -130,7 +133,7 @@ export const leadsToCluster = ({ bootstrap_servers, sasl_mechanism, tls_mode }: 
 export const kafkaPlace = (
   { bootstrap_servers, connect_timeout, sasl_mechanism, tls_mode, topic }: TopicSettings,
   { password, username }: { readonly [setting: string]: unknown }
-): KafkaTopic => ({
+): KafkaPlace => ({
   servers: serversIn(bootstrap_servers)!,
   topic,
   mechanism: sasl_mechanism,
@@ -155,10 +158,12 @@ export const kafka = connector({
       null
     ),
     sasl_mechanism: kafkaTopic.sasl_mechanism,
+    ...batching,
     ...serverConnection,
     ...pacing,
     ...concurrency
   },
+  check: (settings) => faultsOfBatches(settings, mostOfBatch),
   auths: ["DATABASE_PASSWORD", "NO_AUTH"],
   leadsTo: leadsToCluster,
   credentials: "mask",
@@ -179,12 +184,14 @@ export const kafka = connector({
   },
   open: (config, { settings }) => {
     const key = config.key === null ? null : template(config.key)
-    const place = kafkaPlace(config, settings)
+    const batch = batchLimits(config, mostOfBatch)
+    const place = { ...kafkaPlace(config, settings), batch }
     return {
       kind: "session",
       method: "PRODUCE",
       shownUrl: `kafka://${inUrl(place.servers[0]!)}/${config.topic}`,
-      atOnce: messagesAtOnce(config.max_concurrency),
+      // The partitions of a topic collect their records side by side.
+      atOnce: messagesAtOnce(config.max_concurrency ?? (batch === null ? null : maxAtOnce)),
       connect: publishing({
         protocol: "kafka",
         place,

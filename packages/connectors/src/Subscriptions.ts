@@ -1,6 +1,6 @@
 import { Context, type Effect, type Scope } from "effect"
 import type { SigningKey } from "@tidegate/outbound-auth/AwsSignature"
-import type { BrokerRefusal, KafkaTopic, NatsServer, RedisDatabase } from "./Brokers.ts"
+import type { BrokerRefusal, KafkaPlace, NatsServer, RedisDatabase } from "./Brokers.ts"
 import type { SessionFailure } from "./Failure.ts"
 import type { ServerSignIn } from "./Server.ts"
 
@@ -62,6 +62,24 @@ export interface SqsQueue {
   readonly connectTimeout: number
 }
 
+/**
+ * Gives the token for the next call of a subscription, which may last longer than any token. `refused`: the one that the service does not take;
+ * then another one, or null: there is none, or it is too soon to ask for it. Does not reject.
+ */
+export type Bearer = (refused: string | null) => Promise<string | SessionFailure | null>
+
+/** A subscription of Google Cloud Pub/Sub. */
+export interface PubSubSubscription {
+  readonly origin: string
+  readonly projectId: string
+  readonly subscriptionId: string
+  /** Null: the service asks for no token. */
+  readonly bearer: Bearer | null
+  /** Messages that are pulled before the first of them is settled. */
+  readonly prefetch: number
+  readonly connectTimeout: number
+}
+
 /** A consumer of a group that reads a stream of Redis. */
 export interface RedisStreamConsumer extends RedisDatabase {
   readonly stream: string
@@ -78,7 +96,7 @@ export interface RedisStreamConsumer extends RedisDatabase {
 }
 
 /** A member of a consumer group that reads a topic of Kafka. */
-export interface KafkaMember extends KafkaTopic {
+export interface KafkaMember extends KafkaPlace {
   readonly group: string
   /** Where a partition begins of which the group has no offset, or one that the topic does not have any more. */
   readonly offsetReset: "earliest" | "latest"
@@ -93,6 +111,7 @@ export interface SubscriptionPlaces {
   readonly sqs: SqsQueue
   readonly redis: RedisStreamConsumer
   readonly kafka: KafkaMember
+  readonly pubsub: PubSubSubscription
 }
 
 export type SubscriptionProtocol = keyof SubscriptionPlaces

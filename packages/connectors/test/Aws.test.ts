@@ -399,6 +399,29 @@ describe.each(["AWS_SQS", "AWS_EVENTBRIDGE", "AWS_KINESIS"] as const)("Batch of 
     }
   })
 
+  it("Call that is refused whatever is in it is not sent in parts: each part has its verdict", () => {
+    const error = (code: string) => ({ __type: `x#${code}`, message: "no" })
+    const refusals = [
+      [answerOf(400, error("InvalidAddress")), { code: "BAD_RESPONSE", final: true }],
+      [answerOf(400, error("UnsupportedOperationException")), { code: "BAD_RESPONSE", final: true }],
+      [answerOf(404, error("UnknownOperationException")), { code: "BAD_RESPONSE", final: true }],
+      [answerOf(404, {}), { code: "BAD_RESPONSE", final: true }],
+      [answerOf(400, error("QueueDoesNotExist")), { code: "BAD_RESPONSE", final: false }],
+      [answerOf(400, error("ResourceNotFoundException")), { code: "BAD_RESPONSE", final: false }],
+      [answerOf(400, error("AccessDeniedException")), { code: "AUTH_REJECTED", final: false }]
+    ] as const
+    for (const [answer, verdict] of refusals) {
+      const judged = batch!.judge(answer, 3)
+      expect(judged?.map((part) => part.verdict)).toMatchObject([verdict, verdict, verdict])
+      expect(judged!.map(({ body }) => body)).toEqual([answer.body, answer.body, answer.body])
+    }
+    // A message of the call may be too large, and the others are not.
+    for (const code of ["BatchRequestTooLong", "InvalidParameterValue", "ValidationException", "SomethingNew"]) {
+      expect(batch!.judge(answerOf(400, error(code)), 3)).toBeNull()
+    }
+    expect(batch!.judge(answerOf(413, {}), 3)).toBeNull()
+  })
+
   it("Limits are those of the service, or lower ones", () => {
     const [count, bytes] = { AWS_SQS: [10, 1], AWS_EVENTBRIDGE: [10, 1], AWS_KINESIS: [500, 10] }[type] as [
       number,

@@ -85,6 +85,8 @@ describe("Batch of AWS_SNS", () => {
     expect(batch.judge(answerOf(400, error("BatchRequestTooLong")), 3)).toBeNull()
     const later = batch.judge(answerOf(400, error("Throttling")), 3)!
     expect(later.map(({ verdict }) => verdict !== "successful" && verdict.final)).toEqual([false, false, false])
+    const never = batch.judge(answerOf(400, error("InvalidAction")), 3)
+    expect(never?.map(({ verdict }) => verdict !== "successful" && verdict.final)).toEqual([true, true, true])
   })
 
   it("Limits are those of the service, or lower ones", () => {

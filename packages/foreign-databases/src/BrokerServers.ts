@@ -79,8 +79,10 @@ const published = <M>(
   Effect.callback((resume) => {
     // Checked again, because getting a connection may have taken longer than the lease lasts.
     if (!mayStart()) return resume(Effect.fail(cancelled))
-    const cancel = publisher.publish(message, (result) =>
-      resume(typeof result === "string" ? Effect.succeed(result) : Effect.fail(result))
+    const cancel = publisher.publish(
+      message,
+      (result) => resume(typeof result === "string" ? Effect.succeed(result) : Effect.fail(result)),
+      mayStart
     )
     return Effect.sync(cancel)
   })

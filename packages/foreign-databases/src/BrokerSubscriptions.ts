@@ -13,6 +13,7 @@ import { amqpConsumer } from "./AmqpConsumer.ts"
 import type { Subscribing } from "./Consumer.ts"
 import { kafkaConsumer } from "./KafkaConsumer.ts"
 import { natsConsumer } from "./NatsConsumer.ts"
+import { pubSubConsumer } from "./PubSubConsumer.ts"
 import { redisConsumer } from "./RedisConsumer.ts"
 import { sqsConsumer } from "./SqsConsumer.ts"
 
@@ -21,7 +22,8 @@ const protocols: { readonly [P in SubscriptionProtocol]: Subscribing<P> } = {
   nats: natsConsumer,
   sqs: sqsConsumer,
   redis: redisConsumer,
-  kafka: kafkaConsumer
+  kafka: kafkaConsumer,
+  pubsub: pubSubConsumer
 }
 
 const notSubscribed = new SessionFailure({

@@ -1,4 +1,4 @@
-import { BrokerRefusal, type KafkaTopic } from "@tidegate/connectors/Brokers"
+import { BrokerRefusal, type KafkaPlace } from "@tidegate/connectors/Brokers"
 import { cancelled } from "@tidegate/connectors/Failure"
 import { isAddress } from "@tidegate/connectors/Server"
 import type { Guard } from "@tidegate/egress/Egress"
@@ -39,7 +39,7 @@ const leaderless = refusalOf(5)
  */
 export class KafkaCluster {
   readonly #guard: Guard
-  readonly #place: KafkaTopic
+  readonly #place: KafkaPlace
   readonly #servers: ReadonlyArray<Server>
   /** By address; the longest unused one first. */
   readonly #lines = new Map<string, Held>()
@@ -57,7 +57,7 @@ export class KafkaCluster {
   #known: KafkaProducer | null = null
   #isClosed = false
 
-  constructor(guard: Guard, place: KafkaTopic) {
+  constructor(guard: Guard, place: KafkaPlace) {
     this.#guard = guard
     this.#place = place
     // Not always the same first one, which may not answer.

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { BrokerRefusal, type KafkaTopic } from "@tidegate/connectors/Brokers"
+import { BrokerRefusal, type KafkaPlace } from "@tidegate/connectors/Brokers"
 import { cancelled, SessionFailure } from "@tidegate/connectors/Failure"
 import { kafkaError } from "@tidegate/connectors/KafkaErrors"
 import type { Guard } from "@tidegate/egress/Egress"
@@ -38,7 +38,7 @@ export const refusalOf = (code: number, said = ""): BrokerRefusal =>
 
 /** A connection with one broker. Calls are answered in their order, and reject with a `BrokerRefusal` or a `SessionFailure`. */
 export class KafkaLine {
-  readonly #as: KafkaTopic
+  readonly #as: KafkaPlace
   readonly #line: BrokerLine
   readonly #cutter = new FrameCutter(4, (head) => this.#begin(head))
   readonly #waiting: Array<Waiting> = []
@@ -51,7 +51,7 @@ export class KafkaLine {
   #until = Infinity
 
   /** `ended` is called once, however the connection ends. */
-  constructor(guard: Guard, { host, port }: Server, as: KafkaTopic, ended: () => void) {
+  constructor(guard: Guard, { host, port }: Server, as: KafkaPlace, ended: () => void) {
     this.#as = as
     this.#line = new BrokerLine(
       guard,
@@ -163,7 +163,7 @@ export class KafkaLine {
     this.#opened.reject(failure)
   }
 
-  async #signIn({ mechanism, password, username }: KafkaTopic): Promise<void> {
+  async #signIn({ mechanism, password, username }: KafkaPlace): Promise<void> {
     const { error, versions } = await this.ask(apiVersions)
     if (error !== 0) throw refusalOf(error)
     this.#versions = versions

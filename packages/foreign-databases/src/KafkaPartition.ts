@@ -1,4 +1,5 @@
-import type { KafkaRecord } from "@tidegate/connectors/Brokers"
+import type { KafkaRecord, KafkaTopic } from "@tidegate/connectors/Brokers"
+import { cancelled } from "@tidegate/connectors/Failure"
 import { kafkaError } from "@tidegate/connectors/KafkaErrors"
 import { produce, type Produced } from "./KafkaCalls.ts"
 import type { KafkaCluster } from "./KafkaCluster.ts"
@@ -7,13 +8,16 @@ import { type KafkaLine, refusalOf } from "./KafkaLine.ts"
 import { type KafkaProducer, recordSize, sequenceAfter } from "./KafkaRecords.ts"
 import type { Published } from "./Publisher.ts"
 
-/** Limits of a batch. A larger record is one of its own. */
-const mostRecords = 200
-const mostBytes = 512 * 1024
+/** Limits of a batch unless the settings have others. A larger record is one of its own. */
+const usual = { maxCount: 200, maxBytes: 512 * 1024, maxWaitMs: 0 }
 
 interface Entry {
   readonly record: KafkaRecord
+  /** Bytes that it needs in a batch. */
+  readonly size: number
+  readonly since: number
   readonly until: number
+  readonly mayStart: () => boolean
   /** Null: nobody waits for it any more. */
   done: ((result: Published) => void) | null
   /** The cluster has refused a batch with this record: it is sent alone. */
@@ -38,7 +42,10 @@ interface Sending {
 export class KafkaPartition {
   readonly #cluster: KafkaCluster
   readonly #topic: string
+  readonly #limits: typeof usual
   readonly #number: number
+  /** Ends the wait for more records. */
+  #go: (() => void) | null = null
   #waiting: Array<Entry> = []
   #isRunning = false
   #isSending = false
@@ -46,9 +53,10 @@ export class KafkaPartition {
   /** The number of the next record of this producer. */
   #sequence = 0
 
-  constructor(cluster: KafkaCluster, topic: string, number: number) {
+  constructor(cluster: KafkaCluster, { batch, topic }: KafkaTopic, number: number) {
     this.#cluster = cluster
     this.#topic = topic
+    this.#limits = batch ?? usual
     this.#number = number
   }
 
@@ -57,10 +65,13 @@ export class KafkaPartition {
     return this.#isSending
   }
 
-  add(record: KafkaRecord, done: (result: Published) => void): () => void {
-    const entry: Entry = { record, until: performance.now() + lifetime, done, isAlone: false }
+  add(record: KafkaRecord, done: (result: Published) => void, mayStart: () => boolean): () => void {
+    const since = performance.now()
+    const size = recordSize(record)
+    const entry: Entry = { record, size, since, until: since + lifetime, mayStart, done, isAlone: false }
     this.#waiting.push(entry)
     if (!this.#isRunning) void this.#run()
+    else if (this.#go !== null && this.#isFull()) this.#go()
     return () => {
       entry.done = null
     }
@@ -71,6 +82,7 @@ export class KafkaPartition {
     this.#isRunning = true
     await Promise.resolve()
     for (;;) {
+      await this.#gathered()
       const batch = this.#next()
       if (batch.length === 0) break
       this.#isSending = true
@@ -80,13 +92,42 @@ export class KafkaPartition {
     this.#isRunning = false
   }
 
+  #isFull(): boolean {
+    const { maxBytes, maxCount } = this.#limits
+    let bytes = 0
+    for (const { size } of this.#waiting) bytes += size
+    return this.#waiting.length >= maxCount || bytes >= maxBytes
+  }
+
+  /** Waits until the next batch is full, or its first record has waited long enough. */
+  async #gathered(): Promise<void> {
+    const first = this.#waiting.find(({ done }) => done !== null)
+    if (first === undefined || first.isAlone || this.#isFull()) return
+    const left = first.since + this.#limits.maxWaitMs - performance.now()
+    if (left <= 0) return
+    await new Promise<void>((go) => {
+      const timer = setTimeout(go, left).unref()
+      this.#go = () => {
+        clearTimeout(timer)
+        go()
+      }
+    })
+    this.#go = null
+  }
+
+  /** The records that nobody waits for any more, or that may not be sent any more, are left out. */
   #next(): ReadonlyArray<Entry> {
-    this.#waiting = this.#waiting.filter(({ done }) => done !== null)
-    let size = 0
+    this.#waiting = this.#waiting.filter(({ done, mayStart }) => {
+      if (done === null || mayStart()) return done !== null
+      done(cancelled)
+      return false
+    })
+    const { maxBytes, maxCount } = this.#limits
+    let bytes = 0
     let count = 0
-    for (const { isAlone, record } of this.#waiting) {
-      size += recordSize(record)
-      if (count > 0 && (isAlone || size > mostBytes || count === mostRecords)) break
+    for (const { isAlone, size } of this.#waiting) {
+      bytes += size
+      if (count > 0 && (isAlone || bytes > maxBytes || count === maxCount)) break
       count++
       if (isAlone) break
     }

@@ -9,14 +9,14 @@ import type { Protocol, Published, Publisher } from "./Publisher.ts"
 
 /** Publishes to one topic: a connection with each broker that leads a partition which gets records. */
 class KafkaPublisher implements Publisher<KafkaRecord> {
-  readonly #topic: string
+  readonly #place: KafkaTopic
   readonly #cluster: KafkaCluster
   readonly #partitions = new Map<number, KafkaPartition>()
   /** The partition of the next record without a key. */
   #current: number
 
   constructor(guard: Guard, place: KafkaTopic, signedIn: (failure: BrokerRefusal | SessionFailure | null) => void) {
-    this.#topic = place.topic
+    this.#place = place
     this.#cluster = new KafkaCluster(guard, place)
     // Processes and destinations do not begin with the same partition.
     this.#current = Math.floor(Math.random() * 1_000)
@@ -34,15 +34,15 @@ class KafkaPublisher implements Publisher<KafkaRecord> {
     this.#cluster.close()
   }
 
-  publish(record: KafkaRecord, done: (result: Published) => void): () => void {
+  publish(record: KafkaRecord, done: (result: Published) => void, mayStart: () => boolean): () => void {
     const { leaders } = this.#cluster
     const number = record.key === null ? this.#any(leaders) : partitionOfKey(record.key, leaders.length)
     let partition = this.#partitions.get(number)
     if (partition === undefined) {
-      partition = new KafkaPartition(this.#cluster, this.#topic, number)
+      partition = new KafkaPartition(this.#cluster, this.#place, number)
       this.#partitions.set(number, partition)
     }
-    return partition.add(record, done)
+    return partition.add(record, done, mayStart)
   }
 
   /** Records without a key go to the same partition as long as they are one batch, and then to the next one that has a leader. */

@@ -8,8 +8,11 @@ export type Published = string | BrokerRefusal | SessionFailure
 /** A connection that is signed in. */
 export interface Publisher<in M> {
   readonly isOpen: () => boolean
-  /** `done` is called once, and never inside this call. The returned function stops waiting: the message may be published nevertheless. */
-  readonly publish: (message: M, done: (result: Published) => void) => () => void
+  /**
+   * `done` is called once, and never inside this call. The returned function stops waiting: the message may be published nevertheless.
+   * `mayStart`: whether it may be sent still, for a publisher that holds messages back.
+   */
+  readonly publish: (message: M, done: (result: Published) => void, mayStart: () => boolean) => () => void
   readonly close: () => void
 }
 

@@ -154,6 +154,7 @@ export const ownKafka: Effect.Effect<OwnKafka, never, Scope.Scope> = Effect.gen(
     servers: [],
     topic: "",
     mechanism: "PLAIN",
+    batch: null,
     username: "",
     password: "",
     tls: false,

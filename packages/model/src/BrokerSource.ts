@@ -2,11 +2,11 @@ import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
 
 /** The types of sources whose requests are messages of a broker. */
-export const brokerTypes = ["RABBITMQ", "NATS_JETSTREAM", "AWS_SQS", "REDIS_STREAM", "KAFKA"] as const
+export const brokerTypes = ["RABBITMQ", "NATS_JETSTREAM", "AWS_SQS", "REDIS_STREAM", "KAFKA", "GCP_PUBSUB"] as const
 export type BrokerType = (typeof brokerTypes)[number]
 
 /** How the gateway signs in at a broker, beside BASIC_AUTH: these are types of `auth` of destinations, too. */
-export const brokerAuthTypes = ["NATS_TOKEN", "NATS_NKEY", "AWS_ACCESS_KEY"] as const
+export const brokerAuthTypes = ["NATS_TOKEN", "NATS_NKEY", "AWS_ACCESS_KEY", "SERVICE_ACCOUNT"] as const
 export type BrokerAuthType = "BASIC_AUTH" | (typeof brokerAuthTypes)[number]
 
 /** The headers of a request that was a message: what its broker says of it. */
@@ -20,6 +20,7 @@ export const partitionHeader = "x-gateway-partition"
 export const offsetHeader = "x-gateway-offset"
 export const keyHeader = "x-gateway-key"
 export const messageGroupHeader = "x-gateway-message-group-id"
+export const orderingKeyHeader = "x-gateway-ordering-key"
 
 /** The largest message of a broker, in bytes, that becomes a request. */
 export const maxMessageBody = 1_048_576

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
+import { generateKeyPairSync } from "node:crypto"
 import { Result, type Schema } from "effect"
 import { brokerSources } from "@tidegate/connectors/BrokerSources"
 import { brokerTypes } from "@tidegate/model/BrokerSource"
+import { maskSecret } from "@tidegate/redaction/Masking"
 import { source, type SourceFields } from "../src/Source.ts"
 import * as Written from "./written.ts"
 
@@ -172,6 +174,37 @@ describe("Source of a broker", () => {
       "config.subscription.bootstrap_servers: must be 1 to 10 times host:port, with commas between them",
       "config.subscription.group: must be 1 to 255 bytes without control characters",
       "config.subscription.topic: must be the name of a topic: at most 249 letters, digits, dots, dashes and underscores"
+    ])
+  })
+
+  it("A subscription of Pub/Sub takes the key file of a service account, which stays with the place that gives tokens", () => {
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
+    const key = privateKey.export({ type: "pkcs8", format: "pem" })
+    const file = { type: "service_account", client_email: "a@my-shop.example", private_key: key }
+    const subscription = { project_id: "my-shop", subscription_id: "orders" }
+    const pubSub = (subscription: Schema.JsonObject, auth: Schema.JsonObject = {}) => ({
+      name: "x",
+      type: "GCP_PUBSUB",
+      config: { subscription, auth_type: "SERVICE_ACCOUNT", auth }
+    })
+    const stored = created(pubSub(subscription, { service_account_key: JSON.stringify(file) }))
+    expect(stored).toMatchObject({
+      config: { auth_type: "SERVICE_ACCOUNT", subscription: { ...subscription, endpoint: null, prefetch: 50 } },
+      auth: { client_email: file.client_email, private_key: key }
+    })
+    const masked = { client_email: file.client_email, private_key: maskSecret(key) }
+    expect(updated(stored, { config: { auth: masked } }).auth).toMatchObject({ private_key: key })
+    const moved = "config.auth: must be sent again, as a whole: what is stored belongs to another address"
+    expect(
+      refusedChange(stored, { config: { auth: { ...masked, token_uri: "https://tokens.example.com/" } } })
+    ).toEqual([moved])
+    expect(refusedChange(stored, { config: { subscription: { endpoint: "https://pubsub.example.com" } } })).toEqual([
+      moved
+    ])
+    expect(
+      refused(pubSub({ project_id: "my-shop", subscription_id: "goog" }, { service_account_key: JSON.stringify(file) }))
+    ).toEqual([
+      "config.subscription.subscription_id: must be the name of a subscription, without projects/…/subscriptions/: 3 to 255 letters, digits and - _ . ~ + %, which begin with a letter and not with goog"
     ])
   })
 

@@ -69,6 +69,7 @@ import moreBrokerSources from "./migrations/0066_more_broker_sources.ts"
 import redisSources from "./migrations/0067_redis_sources.ts"
 import connectionLinks from "./migrations/0068_connection_links.ts"
 import kafkaSources from "./migrations/0069_kafka_sources.ts"
+import pubSubSources from "./migrations/0070_pubsub_sources.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -141,7 +142,8 @@ const record = {
   "0066_more_broker_sources": moreBrokerSources,
   "0067_redis_sources": redisSources,
   "0068_connection_links": connectionLinks,
-  "0069_kafka_sources": kafkaSources
+  "0069_kafka_sources": kafkaSources,
+  "0070_pubsub_sources": pubSubSources
 }
 const migrations = Migrator.fromRecord(record)
 

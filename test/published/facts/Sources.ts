@@ -123,6 +123,7 @@ export const sources: Section = {
         "subscription",
         subscribed("A source of a broker is stored with the defaults of what is omitted, and signs in with its auth")
       ),
+      of("subscription.*", invalidSubscription),
       of("provider", items("A provider source is stored with its complete inputs and the defaults of its delivery")),
       auth,
       limits,
@@ -157,6 +158,7 @@ export const sources: Section = {
         "config.subscription",
         subscribed("The type of a broker is chosen once, and only its sources have a subscription")
       ),
+      of("config.subscription.*", invalidSubscription),
       of("config.mode config.proxy", input("The mode and the proxy's switch imply each other")),
       of("config.chat_defer_ephemeral", input("The setting chat_defer_ephemeral is for DISCORD sources only")),
       of(
@@ -193,14 +195,13 @@ export const sources: Section = {
         "subscription",
         subscribed("A change merges the subscription by member, and keeps the credentials with their address")
       ),
+      of("subscription.*", invalidSubscription),
       of("mode", input("A change of the mode enables or disables the stored proxy settings")),
       of("proxy", input("New proxy settings replace the old ones as a whole and keep the mode by default")),
       of("chat_defer_ephemeral", input("The setting chat_defer_ephemeral stays until it or the type is changed")),
       of("rate_limit rate_limit_period", input("The rate limit of a source stays until it is changed"))
     ],
     ScheduleSettings: [],
-    "RabbitmqSubscription RabbitmqSubscriptionPatch NatsJetstreamSubscription NatsJetstreamSubscriptionPatch AwsSqsSubscription AwsSqsSubscriptionPatch RedisStreamSubscription RedisStreamSubscriptionPatch KafkaSubscription KafkaSubscriptionPatch":
-      [of("*", invalidSubscription)],
     SubscriptionState: [
       of("status connected_at last_error last_error_at", shownState),
       of("last_message_at stored_count rejected_count last_rejection", countedMessages),
@@ -282,7 +283,7 @@ export const sources: Section = {
       madeBySchedule("After a downtime the rule for missed times says which of them make requests")
     ),
     row(
-      "types RABBITMQ, NATS_JETSTREAM, AWS_SQS, REDIS_STREAM and KAFKA: a message is settled at its broker after the commit that stores it, and once for each message",
+      "types RABBITMQ, NATS_JETSTREAM, AWS_SQS, REDIS_STREAM, KAFKA and GCP_PUBSUB: a message is settled at its broker after the commit that stores it, and once for each message",
       brokers("Messages of a queue become requests, each once, also when the broker and the gateway are cut off")
     ),
     row("auth_type BASIC_AUTH", ingress("Ingress verifies BASIC_AUTH")),

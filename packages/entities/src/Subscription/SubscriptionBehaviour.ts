@@ -25,6 +25,7 @@ import { Loops } from "../Loops.ts"
 import { replayRouting } from "../Replay.ts"
 import { shardOf } from "../Shards.ts"
 import { requestOf } from "./MessageRequest.ts"
+import { makeAccess } from "./SubscriptionAccess.ts"
 import { SubscriptionEntity } from "./SubscriptionProtocol.ts"
 import { SubscriptionsUnderWay } from "./SubscriptionsUnderWay.ts"
 
@@ -60,6 +61,7 @@ type Needs = Database | Secrets | Sharding.Sharding
 /** What the actors of a process share. */
 const makeShared = Effect.gen(function* () {
   return {
+    accessOf: yield* makeAccess,
     connected: yield* Connected,
     stores: yield* Stores,
     loops: yield* Loops,
@@ -95,7 +97,7 @@ const sorted = (received: ReadonlyArray<Received>, loops: Loops) => {
  * The actor of a subscription: while its source is enabled it holds the connection, and stores what arrives. A message is settled at its broker
  * after the commit that has stored it. What the actor has in memory the broker delivers again, to this actor or to the next one.
  */
-const layerWith = ({ connected, loops, routing, stores, subscriptions, underWay, wakes }: Shared) =>
+const layerWith = ({ accessOf, connected, loops, routing, stores, subscriptions, underWay, wakes }: Shared) =>
   SubscriptionEntity.toLayer(
     Effect.gen(function* () {
       const { entityId: id } = yield* Entity.CurrentAddress
@@ -135,7 +137,7 @@ const layerWith = ({ connected, loops, routing, stores, subscriptions, underWay,
         began: { at: number }
       ): Effect.fn.Return<void, Failed | SqlError.SqlError, Needs | Scope.Scope> {
         const subscription = yield* Effect.provideService(
-          row.subscribe(held.settings, auth),
+          row.subscribe(held.settings, auth, yield* accessOf(held, row, auth)),
           Subscriptions,
           subscriptions
         )

@@ -7,7 +7,7 @@ import { outboundAuthOf, validateWrittenOutboundAuth } from "@tidegate/outbound-
 import { hasMasks } from "@tidegate/redaction/Masking"
 import { validateSourceAuth } from "@tidegate/verification/SourceAuth"
 import { changeAuth, checkAuth } from "../AuthInput.ts"
-import { describedAs } from "../DescribedAs.ts"
+import { describedAs, otherNames } from "../DescribedAs.ts"
 import { fieldError, type FieldErrors, isStorableJson, judgeBody } from "../Input.ts"
 import { plainSettings, type SourceConfig, type SourceFields } from "./Fields.ts"
 
@@ -45,11 +45,20 @@ const UserAndPassword = Schema.Struct({
 
 type Auth = BrokerSource["auths"][number]
 
-/** The members of a kind of credentials: their schemas, and their names for the document. */
+const credentialSchemas = new Map<string, Schema.Top>([["BASIC_AUTH", UserAndPassword]])
+
+/** The members of a kind of credentials: their schemas, and their names for the document. One schema for each kind is one component of it. */
 export const credentialsOf = (auth: Exclude<Auth, null>): Schema.Top => {
-  if (auth === "BASIC_AUTH") return UserAndPassword
-  const { settings, type } = outboundAuthOf(auth)!
-  return Schema.Struct(settings).annotate({ identifier: `Broker${pascal(type)}Credentials` })
+  const known = credentialSchemas.get(auth)
+  if (known !== undefined) return known
+  const { expand, settings, type } = outboundAuthOf(auth)!
+  const members = Schema.Struct(settings)
+  // A kind that takes a key file knows names that it does not keep, and refuses others itself.
+  const made = (expand === undefined ? members : members.check(otherNames)).annotate({
+    identifier: `Broker${pascal(type)}Credentials`
+  })
+  credentialSchemas.set(auth, made)
+  return made
 }
 
 /** The credentials of a type of sources, for the document. One that has only one kind implies it. */
@@ -216,7 +225,11 @@ export const credentials = (
       : changeAuth(given, { auth_type: stored.config.auth_type, auth: stored.auth }, validating(row))
   return Result.flatMap(judged, (next): Result.Result<Credited, FieldErrors> => {
     const isKept = next.auth_type !== null && (!isGiven || hasMasks(next.auth_type, auth))
-    return before?.subscription !== undefined && isKept && leadsTo(subscription) !== leadsTo(before.subscription)
+    if (before?.subscription === undefined || !isKept) return Result.succeed(next)
+    const sentTo = outboundAuthOf(next.auth_type)?.sentTo
+    const isSentElsewhere =
+      sentTo !== undefined && next.auth !== "unchanged" && next.auth[sentTo] !== stored?.auth[sentTo]
+    return isSentElsewhere || leadsTo(subscription) !== leadsTo(before.subscription)
       ? fieldError("config.auth", moved)
       : Result.succeed(next)
   })

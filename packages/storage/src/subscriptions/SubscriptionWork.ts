@@ -36,6 +36,8 @@ export interface HeldSubscription {
   readonly type: string
   readonly version: number
   readonly settings: Schema.JsonObject
+  /** The kind of credentials; null: none. */
+  readonly auth_type: string | null
   /** The credentials, encrypted. */
   readonly sealed: string | null
   /** When to connect (Unix ms). */
@@ -54,11 +56,13 @@ export const readSubscription = Effect.fnUntraced(function* (
     type: string
     version: bigint
     settings: Schema.JsonObject
+    auth_type: string | null
     sealed: string | null
     due_at: Date
     failures: number
   }>`
-    select s.team_id, s.type, x.version, s.config -> 'subscription' as settings, s.auth as sealed, x.due_at, x.failures
+    select s.team_id, s.type, x.version, s.config -> 'subscription' as settings, s.config ->> 'auth_type' as auth_type,
+      s.auth as sealed, x.due_at, x.failures
     from source_subscriptions x join sources s on s.id = x.source_id
     where x.source_id = ${source_id} and x.due_at is not null and s.disabled_at is null and s.deleted_at is null`
   if (row === undefined) return null

@@ -78,6 +78,9 @@ const make = Effect.fnUntraced(function* (
       failed: place === 1
     }))
   )
+  // As if their connections had led from there to there.
+  yield* sql`insert into connection_links (connection_id, source_id, destination_id, team_id)
+    select distinct connection_id, source_id, destination_id, team_id from events where team_id = ${team} on conflict do nothing`
   const [ignored] = yield* sql<{ id: string }>`select id from ignored_events where team_id = ${team} limit 1`
   yield* copies(
     "ignored_events",

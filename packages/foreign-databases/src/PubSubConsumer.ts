@@ -227,7 +227,7 @@ const serviceAt = (egress: Egress["Service"], place: PubSubSubscription): Polled
       extendedMs: extendedSeconds * 1_000,
       extend: (ackIds) => told("modifyAckDeadline", { ackIds, ackDeadlineSeconds: extendedSeconds }),
       // At once, without waiting for a token: the process may be ending, and sends what is under way by then.
-      release: (ackIds) => void tell("modifyAckDeadline", { ackIds, ackDeadlineSeconds: 0 })
+      release: (ackIds) => void tell("modifyAckDeadline", { ackIds, ackDeadlineSeconds: 0 }).catch(() => undefined)
     }
   }
 }

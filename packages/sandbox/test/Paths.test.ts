@@ -37,6 +37,7 @@ describe("Sealed and fresh isolation", () => {
   const results = new Map<string, ReadonlyArray<RealmResult>>()
   const of = (code: string): ReadonlyArray<RealmResult> => results.get(code) ?? []
   const verdictOf = (code: string) => of(code)[0]?.verdict
+  const isIncomparable = (code: string) => /SYNTAX_ERROR|rejection/.test(of(code)[0]?.outcome[0] ?? "")
 
   beforeAll(async () => {
     const codes = [
@@ -51,7 +52,11 @@ describe("Sealed and fresh isolation", () => {
         calls: Array.from({ length: times }, () => ({ kind: "compared" as const }))
       }))
     ]
-    for (const [index, answers] of (await inRealms(jobs)).entries()) results.set(jobs[index]!.code, answers)
+    // A call that took long is not compared. On a busy machine that says nothing about its code: it is made again.
+    for (let left = jobs, times = 0; left.length > 0 && times < 5; times++) {
+      for (const [index, answers] of (await inRealms(left)).entries()) results.set(left[index]!.code, answers)
+      left = left.filter(({ code }) => verdictOf(code) === null && !isIncomparable(code))
+    }
   }, 600_000)
 
   it("All transformations of the suites give equal results in both isolations, or are pinned", () => {
@@ -63,9 +68,7 @@ describe("Sealed and fresh isolation", () => {
     )
     expect(pinned.length).toBe(2)
     const uncompared = transformations.filter((code) => verdictOf(code) === null)
-    expect(
-      uncompared.map((code) => of(code)[0]?.outcome[0]).filter((how) => !/SYNTAX_ERROR|rejection/.test(how ?? ""))
-    ).toEqual([])
+    expect(uncompared.filter((code) => !isIncomparable(code))).toEqual([])
     const equal = transformations.filter((code) => verdictOf(code)?.kind === "equal")
     expect(equal.length + pinned.length + uncompared.length).toBe(transformations.length)
     expect(uncompared.length).toBeLessThan(12)

@@ -31,8 +31,11 @@ class KeyItems<Item> {
     this.#first = 0
   }
 
-  addAllTo(batch: Array<Item>): void {
+  /** It keeps no reference to them: the garbage collector may find this object long after its end, and what it refers to as well. */
+  moveTo(batch: Array<Item>): void {
     for (let at = this.#first; at < this.#items.length; at++) batch.push(this.#items[at]!.item)
+    this.#items = []
+    this.#first = 0
   }
 }
 
@@ -64,7 +67,7 @@ export class FairQueue<Item> {
 
   #takeAll(): ReadonlyArray<Item> {
     const batch: Array<Item> = []
-    for (const items of this.#keys.values()) items.addAllTo(batch)
+    for (const items of this.#keys.values()) items.moveTo(batch)
     this.#keys.clear()
     this.#bytes = 0
     this.#work = 0

@@ -40,7 +40,7 @@ const maxAcceptRows = 1_000
  * An attempt that nothing waits for gathers others for so long (ms) before it is recorded: its target has the event already, and a
  * commit for each of them would cost more than the delivery itself. Attempts that are not recorded when the process dies are repeated.
  */
-const attemptPatienceMs = 20
+const attemptPatienceMs = 10
 
 const bytesOf = (record: RequestRecord): number =>
   record.bodySize + record.headers.length + (record.presented?.length ?? 0) + 512

@@ -120,17 +120,14 @@ export const waiting = Effect.fnUntraced(function* (
 export const recorded = Effect.fnUntraced(function* (event: string, attempts: number) {
   const sql = yield* SqlClient.SqlClient
   for (;;) {
-    const [row] = yield* sql<{ state: string; attempts: number }>`
-      select state, attempts from events where id = ${event}`
-    if (row!.attempts >= attempts) break
+    // One statement: between two, another attempt may be recorded.
+    const [row] = yield* sql<{ state: string; attempts: number; codes: ReadonlyArray<string | null> }>`
+      select state, attempts, array(
+        select error_code from attempts where event_id = events.id order by attempt_number
+      ) as codes from events where id = ${event}`
+    if (row!.attempts >= attempts) return { state: row!.state, codes: row!.codes }
     yield* turn
   }
-  const [{ state }] = (yield* sql<{ state: string }>`select state from events where id = ${event}`) as [
-    { state: string }
-  ]
-  const codes = yield* sql<{ error_code: string | null }>`
-    select error_code from attempts where event_id = ${event} order by attempt_number`
-  return { state, codes: codes.map((row) => row.error_code) }
 })
 
 export const released = Effect.gen(function* () {

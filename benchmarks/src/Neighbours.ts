@@ -103,13 +103,19 @@ const posts = (
     return post(yield* gateway.route({ name, destinations, ...route }), perSecond)
   })
 
-const code = "module.exports = (request) => ({ ...request, body: { ...request.body, seen: true } })"
+const transformation = {
+  name: "seen",
+  code: `addHandler("transform", (request) => {
+    request.body.seen = true
+    return request
+  })`
+}
 
 const disturbers: ReadonlyArray<Disturber> = [
   { name: "1,000 plain events/s", prepare: posts("plain", 1_000, { rules: [] }) },
   {
     name: "300 transformed events/s",
-    prepare: posts("transformed", 300, { rules: [{ type: "transform", code }] })
+    prepare: posts("transformed", 300, { rules: [{ type: "transform", transformation }] })
   },
   {
     name: "150 requests/s that begin six runs each",

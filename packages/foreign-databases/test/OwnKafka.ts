@@ -12,10 +12,10 @@ import { KafkaLine } from "../src/KafkaLine.ts"
 import { auth } from "./Brokering.ts"
 import { fixture, freePort, ownProgram, type OwnProgram } from "./OwnBroker.ts"
 
-/** The folder of a Kafka 4, where there is one and Java is installed: a download of Kafka, or what `kafka/pom.xml` fetches. */
-const home = [process.env["KAFKA_HOME"] ?? "/opt/kafka"].find((folder) => existsSync(join(folder, "libs")))
+/** The folder of a Kafka 4: a download of Kafka, or what `kafka/pom.xml` fetches. */
+const { KAFKA_HOME: home = "" } = process.env
 const java = ["/usr/bin/java", "/opt/java/bin/java"].find(existsSync)
-export const isInstalled = home !== undefined && java !== undefined
+export const isInstalled = home !== "" && existsSync(join(home, "libs")) && java !== undefined
 
 const classes = [
   "-cp",

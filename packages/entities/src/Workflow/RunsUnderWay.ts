@@ -73,7 +73,12 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
     },
     /** Runs that are not to be read. */
     ids: (): ReadonlyArray<string> => [...signals.keys(), ...unstored],
-    retryUnstored: (): void => unstored.clear(),
+    /** Lets runs whose changes could not be stored be read again. Returns whether there are any. */
+    retryUnstored: (): boolean => {
+      const had = unstored.size > 0
+      unstored.clear()
+      return had
+    },
     /** The workflow's status: if it has changed, the runs under way learn of it. */
     stand: (now: Standing): void => {
       if (now.kind === standing.kind) return

@@ -6,6 +6,7 @@ import { SqlClient } from "effect/sql"
 import { KnownProviders } from "@tidegate/channels/KnownProviders"
 import { newId } from "@tidegate/model/Ids"
 import { type Permission, type Scope, scopesFor } from "@tidegate/model/Permission"
+import { resources } from "@tidegate/resources/Resources"
 import { createOperation } from "@tidegate/storage/bulk/BulkOperations"
 import { createFixture } from "@tidegate/storage/control/Fixtures"
 import { createKey } from "@tidegate/storage/teams/ProjectKeys"
@@ -150,7 +151,6 @@ const world = Layer.effectDiscard(
 
 /** The ids of the other team's things, by their prefix. Of what is not there, one that nobody has. */
 const foreign = (prefix: string): string => {
-  const { action, connection, destination, filter, source, transformation } = resourcesOf(other)
   const records = [
     "req",
     "evt",
@@ -168,15 +168,8 @@ const foreign = (prefix: string): string => {
     "iss",
     "cal"
   ]
-  const resources: Readonly<Record<string, string>> = {
-    src: source,
-    des: destination,
-    web: connection,
-    trs: transformation,
-    flt: filter,
-    act: action
-  }
-  if (resources[prefix] !== undefined) return resources[prefix]
+  const resource = Object.values(resourcesOf(other)).find((id) => id.startsWith(`${prefix}_`))
+  if (resource !== undefined) return resource
   return records.includes(prefix) ? `${prefix}_${idOf(old, other, 0, 0)}` : newId(`${prefix}_`, old.now)
 }
 
@@ -415,14 +408,8 @@ layer(world, { excludeTestServices: true })("Isolation of every route", (it) => 
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const tableOf: Readonly<Record<string, string>> = {
-        src: "sources",
-        des: "destinations",
-        web: "connections",
-        trs: "transformations",
-        wfl: "workflows",
+        ...Object.fromEntries(resources.map(({ plural, prefix }) => [prefix.slice(0, -1), plural])),
         wfr: "workflow_runs",
-        flt: "filters",
-        act: "actions",
         req: "requests",
         evt: "events",
         ign: "ignored_events",
@@ -441,7 +428,7 @@ layer(world, { excludeTestServices: true })("Isolation of every route", (it) => 
           `${secured.length * (4 + 9 + 3 + 4 * 2 * 2)} calls by 17 kinds of credential`
       )
       for (const id of ids) {
-        const table = tableOf[id.slice(0, 3)]
+        const table = tableOf[id.slice(0, id.indexOf("_"))]
         // An attempt is named by its event and number.
         if (table === undefined) continue
         const rows = yield* sql`select from ${sql(table)} where id = ${id} and team_id = ${other}`

@@ -2,8 +2,7 @@ import type { BulkOf } from "@tidegate/model/BulkOperation"
 import { randomBytes } from "node:crypto"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { AnyResource } from "@tidegate/resources/Resource"
-import { action } from "@tidegate/resources/Action"
-import { filter } from "@tidegate/resources/Filter"
+import { resources } from "@tidegate/resources/Resources"
 import { workflow } from "@tidegate/resources/Workflow"
 import { draftExample } from "@tidegate/resources/WorkflowDraftInput"
 import { hashToken } from "@tidegate/storage/secrets/Secrets"
@@ -112,15 +111,18 @@ const itemSourceOf = async (gateway: Gateway): Promise<string> => {
   return (await gateway.api("POST", "/sources", written)).id
 }
 
-/** Those of which nothing is needed but their example. */
-const plain: ReadonlyArray<AnyResource> = [filter, action]
+/** Those that are made in a way of their own. */
+const own: ReadonlySet<string> = new Set(["sources", "destinations", "connections", "transformations", "workflows"])
 
-/** A resource of each of these kinds as its example writes it, by its prefix. */
-const examplesOf = async (gateway: Gateway, kinds: ReadonlyArray<AnyResource>): Promise<Present> => {
+/** The others are made as their examples write them. */
+const plain = (resources as ReadonlyArray<AnyResource>).filter(({ plural }) => !own.has(plural))
+
+/** A resource of each of these kinds as its example writes it, by its prefix. `ids`: what the examples name. */
+const examplesOf = async (gateway: Gateway, kinds: ReadonlyArray<AnyResource>, ids: Present): Promise<Present> => {
   const made: Present = {}
   for (const resource of kinds) {
     const { example, name, plural, prefix } = resource
-    const written = Object.assign({}, example.body, { name: gateway.name(name) })
+    const written = Object.assign({}, fill(example.body, ids), { name: gateway.name(name) })
     const answer = await gateway.call("POST", `/${plural}`, written, await gateway.writer(resource))
     made[prefix.slice(0, -1)] = answer.body.id
   }
@@ -153,18 +155,16 @@ export const it = gatewayIt
       const trace = await gateway.api("GET", `/requests/${JSON.parse(sent.body).request_id}/trace`)
       return trace.events[0]?.status === "SUCCESSFUL" ? trace : null
     })
+    const linked = { src: source.id, des: destination.id, web: connection.id, trs: transformation.id }
     return {
-      src: source.id,
-      des: destination.id,
-      web: connection.id,
-      trs: transformation.id,
+      ...linked,
       req: trace.request.id,
       evt: trace.events[0]!.id,
       att: trace.attempts[0]!.id,
       fix: (await gateway.api("POST", "/request-fixtures", { request_id: trace.request.id, name: "a fixture" })).id,
       txe: trace.transformations[0]!.id,
       ...(await failedRunOf(gateway)),
-      ...(await examplesOf(gateway, plain))
+      ...(await examplesOf(gateway, plain, linked))
     }
   })
   /** The same, but for a resource of its own where the operation changes one. */
@@ -292,7 +292,7 @@ export const it = gatewayIt
     }
     if (kind === "workflows" && path.includes("{id}")) return { ...present, wfl: await workflowOf(gateway, present) }
     const kinds = plain.filter(({ plural }) => plural === kind && path.includes("{id}"))
-    return { ...present, ...(await examplesOf(gateway, kinds)) }
+    return { ...present, ...(await examplesOf(gateway, kinds, present)) }
   })
   /** The session of somebody new, who is what an operation asks for. */
   .extend("person", ({ gateway }) => async ({ security = [] }: Body): Promise<string> => {

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Prefix } from "@tidegate/model/Ids"
+import { resources } from "@tidegate/resources/Resources"
 import { type Table, type TableName, tables } from "../Tables.ts"
 
 /*
@@ -86,17 +87,15 @@ const settings = "settings that people wrote, which deletions of data leave to t
 const identifiers = "ids, counts and codes only"
 const accounts = "people who use the gateway, and credentials: they are deleted as members and as keys"
 
+const ofResources = Object.fromEntries(resources.map(({ plural }) => [plural, settings])) as {
+  readonly [plural in (typeof resources)[number]["plural"]]: string
+}
+
 /** Tables with rows of teams that are no places, and why. */
 export const noPlaces = {
+  ...ofResources,
   teams: settings,
-  sources: settings,
-  destinations: settings,
-  connections: settings,
   connection_links: identifiers,
-  transformations: settings,
-  filters: settings,
-  actions: settings,
-  workflows: settings,
   workflow_versions: settings,
   workflow_drafts: settings,
   workflow_templates: settings,

@@ -109,6 +109,8 @@ export default defineConfig({
   test: {
     globalSetup: ["test/globalSetup.ts"],
     setupFiles: ["test/support/seeded.ts"],
+    // Node loads suites and sources itself, as it loads the gateway's. In modules that vitest transforms, each use of an import calls a getter.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     // Four keep two processors busy, because suites also wait: for processes, for deadlines and for retries. Three take an eighth longer.
     maxWorkers: Math.max(4, availableParallelism()),
     sequence: { sequencer: LongFirst },

@@ -57,6 +57,9 @@ const embedded = Effect.gen(function* () {
   // The suites go by the role that a gateway has; only that they make databases of their own is beyond it.
   const connection = yield* PgConnection.make({ url: superuserUrl })
   yield* connection.query("alter role gateway createdb")
+  // Each database that is made or dropped writes a checkpoint. With this setting, the log would have each page once more after each of them.
+  yield* connection.query("alter system set full_page_writes = off")
+  yield* connection.query("select pg_reload_conf()")
   return url
 })
 

@@ -1,6 +1,4 @@
 import { describe, expect, layer } from "@effect/vitest"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
@@ -8,6 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import { temporaryFolder } from "../../test/temporaryFolder.ts"
 import type { GeneratorCommands } from "../src/Generator.ts"
 import type { Bench } from "../src/Measurement.ts"
 import type { PipelineCommands } from "../src/Pipeline.ts"
@@ -28,10 +27,8 @@ class Fixture extends Context.Service<Fixture, { readonly home: string; readonly
   static readonly layer = Layer.effect(
     Fixture,
     Effect.gen(function* () {
-      const home = yield* Effect.acquireRelease(
-        Effect.promise(() => mkdtemp(join(tmpdir(), "tidegate-bench-test-"))),
-        (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-      )
+      // In memory, where nothing waits for a disk: what the suite is about does not depend on its speed.
+      const home = yield* temporaryFolder
       const postgres = yield* Postgres.start(join(home, "postgres"))
       const target = yield* Worker.start<TargetCommands>("./Target.ts")
       const generator = yield* Worker.start<GeneratorCommands>("./Generator.ts")

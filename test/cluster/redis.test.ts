@@ -49,9 +49,9 @@ const metric = async (gateways: Pair, of: "a" | "b", name: string, labels: Recor
 
 const unanswered = async (gateways: Pair): Promise<number> => {
   let sum = 0
-  for (const of of ["a", "b"] as const) {
+  for (const name of ["a", "b"] as const) {
     for (const reason of ["away", "deadline", "lost", "refused", "busy"]) {
-      sum += await metric(gateways, of, "tidegate_redis_unanswered_total", { reason })
+      sum += await metric(gateways, name, "tidegate_redis_unanswered_total", { reason })
     }
   }
   return sum

@@ -313,26 +313,26 @@ describe("Bulk retry of ignored events", () => {
 
 describe("Bulk operation", () => {
   it("A bulk operation on all records must be requested explicitly", async ({ gateway }) => {
-    for (const of of ["events", "requests", "ignored_events"]) {
+    for (const kind of ["events", "requests", "ignored_events"]) {
       for (const filter of [{}, { confirm: false }, { rate: 10 }, { all: false }]) {
-        const { body, status } = await gateway.call("POST", `/${of}/bulk_operations`, filter)
+        const { body, status } = await gateway.call("POST", `/${kind}/bulk_operations`, filter)
         expect([status, body.code, body.data?.fields[0].path]).toEqual([400, "VALIDATION_ERROR", "all"])
       }
-      const { body, status } = await gateway.call("POST", `/${of}/bulk_operations`, { all: true, confirm: false })
+      const { body, status } = await gateway.call("POST", `/${kind}/bulk_operations`, { all: true, confirm: false })
       expect([status, body.filter.from]).toEqual([201, "1970-01-01T00:00:00.000Z"])
-      await gateway.call("POST", `/${of}/bulk_operations/${body.id}/cancel`)
+      await gateway.call("POST", `/${kind}/bulk_operations/${body.id}/cancel`)
     }
   })
 
   it("A bulk operation can be cancelled until it ends", async ({ gateway }) => {
-    for (const of of ["requests", "events"] as const) {
-      const id = await gateway.heldOperation(of)
-      const list = await gateway.api("GET", `/${of}/bulk_operations?bucket=ongoing`)
+    for (const kind of ["requests", "events"] as const) {
+      const id = await gateway.heldOperation(kind)
+      const list = await gateway.api("GET", `/${kind}/bulk_operations?bucket=ongoing`)
       expect(list.models.map((one) => one.id)).toEqual([id])
-      const { body, status } = await gateway.call("POST", `/${of}/bulk_operations/${id}/cancel`)
+      const { body, status } = await gateway.call("POST", `/${kind}/bulk_operations/${id}/cancel`)
       expect(status).toBe(200)
       expect(body).toMatchObject({ id, status: "CANCELLED", cancelable: false, finished_at: expect.any(String) })
-      const again = await gateway.call("POST", `/${of}/bulk_operations/${id}/cancel`)
+      const again = await gateway.call("POST", `/${kind}/bulk_operations/${id}/cancel`)
       expect([again.status, again.body.code]).toEqual([409, "BULK_OPERATION_NOT_CANCELABLE"])
     }
   })

@@ -94,15 +94,16 @@ it.for(settings)("Destination %s reaches no forbidden address", async ([, type, 
     ...schemes
   ]
   const led = new Map<string, string>()
-  for (const url of urls) {
+  const lead = async (url: string): Promise<void> => {
     const host = /^\w+:\/\/(\[[^\]]*\]|[^/:]*)/.exec(url)?.[1]?.replaceAll(/[[\]]/g, "") ?? url
     const config = configOf(type, written({ url, host }))
     const { body, status } = await gateway.call("POST", "/destinations", { name: gateway.name("corpus"), type, config })
-    if (status === 400) continue
+    if (status === 400) return
     expect([url, status]).toEqual([url, 200])
     led.set(body.id, url)
     await gateway.connection(source, body)
   }
+  for (let at = 0; at < urls.length; at += 8) await Promise.all(urls.slice(at, at + 8).map(lead))
   // Something of the corpus is only known when it is connected to.
   expect(led.size).toBeGreaterThan(0)
   await fetch(`${gateway.origin}/e/${source.id}`, { method: "POST", body: '{"id":1,"message":"m"}' })

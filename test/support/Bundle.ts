@@ -7,8 +7,8 @@ import { waitUntil } from "./Waiting.ts"
 
 /*
  * This version's gateway, its admin command and its command line as bundles, which start in half the processor time of their 1,700 modules. The
- * suites start some hundreds of processes. `apps/gateway/test/Start.test.ts` and `Admin.test.ts` start the sources, as `npm start` and
- * `npm run admin` do; `apps/cli/test/process/{Loaded,Terminal}.test.ts` start those of the command line.
+ * suites start some hundreds of processes. `apps/gateway/test/Start.test.ts` (each start that succeeds) and `Admin.test.ts` start the sources, as
+ * `npm start` and `npm run admin` do; `apps/cli/test/process/{Loaded,Terminal}.test.ts` start those of the command line.
  */
 
 const root = join(import.meta.dirname, "../..")

@@ -2,6 +2,7 @@ import { Context, Random } from "effect"
 import { createHash } from "node:crypto"
 import { beforeEach } from "vitest"
 import { Random as Seeded } from "../../packages/entities/test/Random.ts"
+import "./suiteUrls.ts"
 
 /*
  * The random values of a property test follow from its name. So a commit is either green or not, no matter who runs its tests and

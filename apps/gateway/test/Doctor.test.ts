@@ -30,9 +30,11 @@ const found = (env: Readonly<Record<string, string>>, ...names: ReadonlyArray<st
     Effect.runPromise
   )
 
-/** A server for suites may run without it, because it is thrown away. */
-const withoutFsync =
-  "wrong settings: fsync is off: a crash of the server loses acknowledged requests and may destroy the database"
+/** A server for suites may run without these settings, because it is thrown away. */
+const withoutThem = [
+  "wrong settings: fsync is off: a crash of the server loses acknowledged requests and may destroy the database",
+  "wrong settings: full_page_writes is off: a crash of the server may destroy pages of the database"
+]
 
 const it = gatewayIt.extend("env", ({ place }) => ({
   TIDEGATE_HOME: join(place.folder, "home"),
@@ -42,8 +44,10 @@ const it = gatewayIt.extend("env", ({ place }) => ({
 describe("Doctor", () => {
   it("Doctor finds each fault of a database beside a working gateway, and nothing else", async ({ env, running }) => {
     const gateways: One = await running({ all: "all" })
-    const usual = (await gateways.query("select setting from pg_settings where name = 'fsync'"))[0]!["setting"]
-    const always = usual === "off" ? [withoutFsync] : []
+    const off = await gateways.query(
+      "select name from pg_settings where name in ('fsync', 'full_page_writes') and setting = 'off'"
+    )
+    const always = withoutThem.filter((text) => off.some(({ name }) => text.includes(` ${String(name)} is off`)))
     expect(await found(env)).toEqual(always)
 
     const alter = (action: string) =>

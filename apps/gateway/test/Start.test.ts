@@ -9,6 +9,7 @@ import { PgConnection } from "@effect/sql-pg"
 import { Effect, Redacted, type Scope } from "effect"
 import { describe, expect, inject, it } from "vitest"
 import { emptyDatabase, freshDatabase } from "../../../test/postgres.ts"
+import { bundled } from "../../../test/support/Bundle.ts"
 import { withoutSettings } from "../../../test/support/GatewayProcess.ts"
 import { freePort } from "../../../test/support/Ports.ts"
 import { eventually, waitUntil } from "../../../test/support/Waiting.ts"
@@ -21,9 +22,9 @@ type Settings = Readonly<Record<string, string | undefined>>
 /** The settings of one start, which last as long as its scope. */
 type Making = (folder: string) => Effect.Effect<Settings, unknown, Scope.Scope>
 
-const program = fileURLToPath(new URL("../src/main.ts", import.meta.url))
+const sources = fileURLToPath(new URL("../src/main.ts", import.meta.url))
 
-const start = (settings: Settings) => {
+const start = (settings: Settings, program: string) => {
   const child = spawn(process.execPath, [program], {
     env: { ...withoutSettings(), TIDEGATE_API_KEY: "gwk_of_those_who_start", ...settings },
     stdio: ["ignore", "pipe", "pipe"]
@@ -43,10 +44,10 @@ const start = (settings: Settings) => {
   }
 }
 
-/** One that does not outlive its scope. */
-const starting = (settings: Settings) =>
+/** One that does not outlive its scope: from the sources, as `npm start` does, or from the bundle. */
+const starting = (settings: Settings, program = sources) =>
   Effect.acquireRelease(
-    Effect.sync(() => start(settings)),
+    Effect.sync(() => start(settings, program)),
     ({ ended, kill }) => Effect.promise(() => (kill(), ended))
   )
 
@@ -279,7 +280,7 @@ describe("Gateway that cannot start", () => {
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const settings = { TIDEGATE_HOME: join(folder, "home"), PORT: yield* free, ...(yield* making(folder)) }
-          const child = yield* starting(settings)
+          const child = yield* starting(settings, yield* Effect.promise(() => bundled("main")))
           yield* Effect.promise(() => waitUntil("it ends", () => child.hasEnded()))
           return yield* Effect.promise(() => child.ended)
         })

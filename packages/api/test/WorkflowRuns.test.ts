@@ -697,9 +697,9 @@ layer(world, { excludeTestServices: true })("Workflow runs over HTTP", (it) => {
       const sql = yield* SqlClient.SqlClient
       const { workflow } = yield* flow()
       const { workflow: other } = yield* flow()
-      for (const of of [workflow, workflow, other]) {
-        yield* receive(of, { name: "a", paid: false })
-        yield* carryOut(of.id)
+      for (const one of [workflow, workflow, other]) {
+        yield* receive(one, { name: "a", paid: false })
+        yield* carryOut(one.id)
       }
       const { run } = yield* receive(workflow, {})
       const path = `/workflows/${workflow.id}/runs`
@@ -720,9 +720,9 @@ layer(world, { excludeTestServices: true })("Workflow runs over HTTP", (it) => {
       const { workflow } = yield* flow()
       const odd = yield* createWorkflow([trim("only", "x")], [from(null, "only")], { name: unique("100%_Übung") })
       const made: Array<string> = []
-      for (const of of [workflow, odd, workflow]) {
-        const { run } = yield* receive(of, { name: "a", paid: true })
-        yield* carryOut(of.id)
+      for (const one of [workflow, odd, workflow]) {
+        const { run } = yield* receive(one, { name: "a", paid: true })
+        yield* carryOut(one.id)
         made.unshift(run)
       }
       const active = (query = "") => Effect.map(call("GET", `/workflow-activity?${query}`), ({ body }) => body)

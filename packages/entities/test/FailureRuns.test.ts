@@ -211,7 +211,7 @@ layer(world, { excludeTestServices: true })("On-failure workflow", (it) => {
         )
         const run = yield* receive(handled, {})
         expect(yield* ended(handled.id, run)).toMatchObject({ outcome: "completed_with_errors" })
-        for (const of of [workflow, handled]) expect(yield* waitingOf(of)).toEqual([])
+        for (const one of [workflow, handled]) expect(yield* waitingOf(one)).toEqual([])
 
         yield* sql`update workflows set status = 'active' where id = ${workflow.id}`
         const old = yield* receive(workflow, {})

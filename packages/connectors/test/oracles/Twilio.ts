@@ -25,8 +25,8 @@ export const twilio: Oracle = {
   },
   payload: { message: "more", media_url: media[1] },
   call: async (origin) => {
-    const { default: make, RequestClient } = await import("twilio")
-    const httpClient = new RequestClient()
+    const { default: make } = await import("twilio")
+    const httpClient = new make.RequestClient()
     const request = httpClient.request.bind(httpClient)
     httpClient.request = (options) =>
       request(Object.assign({}, options, { uri: options.uri.replace("https://api.twilio.com", origin) }))

@@ -244,6 +244,11 @@ it("Service and its drop-in for several processes are understood by systemd", as
   const said = await Effect.runPromise(Effect.scoped(Effect.map(temporaryFolder, complaints)))
   test.skip(said === null)
   expect(said).not.toContain("tidegate.service")
+  // SIGHUP, by which it reloads, ends a single process, and `auto` may be one.
+  const [, processes] = /^Environment=TIDEGATE_PROCESSES=(.+)$/m.exec(
+    read("infra/systemd/tidegate.service.d/processes.conf")
+  )!
+  expect(Number(processes)).toBeGreaterThan(1)
   expect(read("docs/deploying.md")).toContain("sudo cp -r infra/systemd/tidegate.service.d /etc/systemd/system/")
 })
 

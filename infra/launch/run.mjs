@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 
-/** How long a program may take to stop after the first signal, before it is killed. */
-const patienceMillis = 15_000
+/** How long a program may take to stop after the first signal, before it is killed: a gateway of several processes takes 15 s, and then ends its database. */
+const patienceMillis = 18_000
 
 const running = new Set()
 let deadline

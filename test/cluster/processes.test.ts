@@ -109,7 +109,49 @@ describe("Several processes of one start", () => {
   )
 
   it(
-    "A port that is taken, or a number of processes that is none, ends the start with one sentence",
+    "A process that is frozen is killed and replaced after 30 seconds",
+    within(
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* freshDatabase)
+        const gateway = yield* starting({ TIDEGATE_PROCESSES: "2", DATABASE_URL })
+        yield* Effect.promise(async () => {
+          await gateway.ready(2)
+          const source = await gateway.source()
+          const frozen = gateway.readyPids[1]!
+          process.kill(frozen, "SIGSTOP")
+          await gateway.ready(3)
+          expect(gateway.said).toMatch(
+            new RegExp(`process \\d \\(pid ${frozen}\\) has not answered for 30 s, and is killed`)
+          )
+          expect(runs(frozen)).toBe(false)
+          // Both of those that are there now answer.
+          for (let sent = 0; sent < 10; sent++) {
+            expect((await gateway.call("POST", `/e/${source}`, { sent })).status).toBe(200)
+          }
+        })
+      })
+    )
+  )
+
+  it(
+    "A process that is frozen does not hold up the end of all",
+    within(
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* freshDatabase)
+        const gateway = yield* starting({ TIDEGATE_PROCESSES: "2", DATABASE_URL })
+        yield* Effect.promise(async () => {
+          await gateway.ready(2)
+          process.kill(gateway.readyPids[1]!, "SIGSTOP")
+          gateway.child.kill("SIGTERM")
+          expect(await gateway.ended).toBe(130)
+          expect(gateway.readyPids.filter(runs)).toEqual([])
+        })
+      })
+    )
+  )
+
+  it(
+    "A port that is taken, a number of processes that is none, or a home that cannot be made, ends the start with one sentence",
     within(
       Effect.gen(function* () {
         const PORT = String(yield* Effect.promise(freePort))
@@ -125,10 +167,15 @@ describe("Several processes of one start", () => {
         const DATABASE_URL = Redacted.value(yield* freshDatabase)
         const taken = yield* starting({ TIDEGATE_PROCESSES: "2", DATABASE_URL, PORT })
         const wrong = yield* starting({ TIDEGATE_PROCESSES: "many", DATABASE_URL })
+        const homeless = yield* starting({ TIDEGATE_PROCESSES: "2", TIDEGATE_HOME: "/proc/tidegate/home" })
         yield* Effect.promise(async () => {
           expect(await taken.ended).toBe(1)
           expect(taken.complained).toBe(
             `tidegate: PORT: another process listens at 127.0.0.1:${PORT}, perhaps a gateway that runs already; end it, or set another PORT\n`
+          )
+          expect(await homeless.ended).toBe(1)
+          expect(homeless.complained).toMatch(
+            /^tidegate: TIDEGATE_HOME: the folder \/proc\/tidegate\/home cannot be made \(\w+\); it must be one that this user may write to\n$/
           )
           expect(await wrong.ended).toBe(1)
           expect(wrong.complained).toBe("tidegate: TIDEGATE_PROCESSES must be auto, or a whole number from 1 to 32\n")

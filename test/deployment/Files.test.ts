@@ -1,11 +1,13 @@
-import { execFileSync } from "node:child_process"
-import { globSync, readFileSync } from "node:fs"
+import { execFileSync, spawnSync } from "node:child_process"
+import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { basename, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Ajv2019 } from "ajv/dist/2019.js"
+import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { parse } from "yaml"
+import { temporaryFolder } from "../temporaryFolder.ts"
 
 /** The files of `infra` that run the gateway elsewhere. They are only data, so nothing else notices when the gateway changes below them. */
 
@@ -19,6 +21,7 @@ const templates = under("infra/chart/templates/*.yaml")
 const files = [
   "infra/image/Dockerfile",
   "infra/systemd/tidegate.service",
+  "infra/systemd/tidegate.service.d/processes.conf",
   "infra/chart/values.yaml",
   ...compose,
   ...templates
@@ -46,6 +49,7 @@ interface Service {
   readonly command?: unknown
   readonly environment?: Readonly<Record<string, string>>
   readonly healthcheck?: unknown
+  readonly depends_on?: unknown
 }
 
 /** Whether a value is a composition. Compose gives merged keys and extensions (`x-`) their meaning before it checks. */
@@ -105,6 +109,15 @@ describe("Files for installations", () => {
     }
     const asked = Array.from(read("infra/compose/cluster.yaml").matchAll(/\$\{(\w+):\?/g)).map(([, name]) => name!)
     expect(asked.toSorted(byName)).toEqual(set.toSorted(byName))
+  })
+
+  it("Gateways of the composition start after PostgreSQL listens for them", () => {
+    const { postgres, ...services } = servicesOf("infra/compose/cluster.yaml")
+    // While its image makes the database, a first server listens at a socket alone.
+    expect(postgres?.healthcheck).toMatchObject({ test: expect.arrayContaining(["pg_isready", "-h", "127.0.0.1"]) })
+    const gateways = Object.values(services).filter(({ image }) => image.startsWith("tidegate:"))
+    expect(gateways).toHaveLength(3)
+    for (const { depends_on } of gateways) expect(depends_on).toEqual({ postgres: { condition: "service_healthy" } })
   })
 
   it("Roles of compositions and of the chart are roles of the gateway", () => {
@@ -215,6 +228,29 @@ const exposure = (): number | null => {
     return null
   }
 }
+
+/** What systemd's own check complains of in the service with its drop-in; null: there is no such program here. */
+const complaints = (folder: string): string | null => {
+  const unit = join(folder, "tidegate.service")
+  // The program is not installed here, and that is all that the check may miss.
+  writeFileSync(unit, read("infra/systemd/tidegate.service").replace(/^ExecStart=\S+/m, "ExecStart=/bin/true"))
+  mkdirSync(`${unit}.d`)
+  writeFileSync(join(`${unit}.d`, "processes.conf"), read("infra/systemd/tidegate.service.d/processes.conf"))
+  const { error, stderr, stdout } = spawnSync("systemd-analyze", ["verify", "--man=no", unit], { encoding: "utf8" })
+  return error === undefined ? `${stdout}${stderr}` : null
+}
+
+it("Service and its drop-in for several processes are understood by systemd", async (test) => {
+  const said = await Effect.runPromise(Effect.scoped(Effect.map(temporaryFolder, complaints)))
+  test.skip(said === null)
+  expect(said).not.toContain("tidegate.service")
+  // SIGHUP, by which it reloads, ends a single process, and `auto` may be one.
+  const [, processes] = /^Environment=TIDEGATE_PROCESSES=(.+)$/m.exec(
+    read("infra/systemd/tidegate.service.d/processes.conf")
+  )!
+  expect(Number(processes)).toBeGreaterThan(1)
+  expect(read("docs/deploying.md")).toContain("sudo cp -r infra/systemd/tidegate.service.d /etc/systemd/system/")
+})
 
 it("Service is audited by systemd as well closed", (test) => {
   const score = exposure()

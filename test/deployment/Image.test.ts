@@ -149,6 +149,65 @@ describe.skipIf(noContainers !== null)("Image", slow, () => {
     await containers.podman(["rm", "--force", "gateway"])
   })
 
+  it("Container of two processes delivers, replaces a process that is killed, and ends in time", async ({
+    built,
+    skip,
+    target
+  }) => {
+    if (built === null) {
+      skip()
+      return
+    }
+    const { containers, image } = built
+    const port = await freePort()
+    const call = async (path: string, body?: unknown): Promise<string> => {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+        method: body === undefined ? "GET" : "POST",
+        // Each call by a connection of its own, so by the next process in turn.
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json", connection: "close" },
+        body: body === undefined ? null : JSON.stringify(body)
+      })
+      const text = await answer.text()
+      if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${text}`)
+      return text
+    }
+    const settings = [`PORT=${port}`, "HOST=127.0.0.1", `TIDEGATE_API_KEY=${key}`, "TIDEGATE_EGRESS_ALLOW=127.0.0.0/8"]
+    const several = [...settings, "TIDEGATE_PROCESSES=2"].flatMap((setting) => ["--env", setting])
+    const usual = (await argumentsOfThePage()).map((word) => word.replace("tidegate:/", "several:/"))
+    await containers.start("several", [...usual, ...several, image])
+    const readyPids = async (): Promise<ReadonlyArray<string>> => {
+      const { complained, said } = await containers.podman(["logs", "several"])
+      return Array.from((said + complained).matchAll(/process \d is ready \(pid (\d+)\)/g)).map(([, pid]) => pid!)
+    }
+    const [, second] = await eventually("two processes", readyPids, ({ length }) => length === 2)
+
+    const source = JSON.parse(await call("/v1/sources", { name: "in" }))
+    const destination = JSON.parse(await call("/v1/destinations", { name: "out", config: { url: target.origin } }))
+    await call("/v1/connections", { name: "all", source_id: source.id, destination_id: destination.id })
+    for (const n of [1, 2]) await call(`/e/${source.id}`, { n })
+    await eventually(
+      "both deliveries",
+      () => call("/v1/events?status=SUCCESSFUL"),
+      (text) => JSON.parse(text).models.length === 2
+    )
+    const metrics = await call("/metrics")
+    for (const id of [1, 2]) expect(metrics).toContain(`process="${id}"`)
+    expect(await containers.podman(["healthcheck", "run", "several"])).toMatchObject({ code: 0 })
+
+    expect(await containers.podman(["exec", "several", "sh", "-c", `kill -9 ${second}`])).toMatchObject({ code: 0 })
+    await eventually("another process in its place", readyPids, ({ length }) => length === 3)
+    for (const n of [3, 4]) await call(`/e/${source.id}`, { n })
+    await eventually(
+      "four deliveries",
+      () => call("/v1/events?status=SUCCESSFUL"),
+      (text) => JSON.parse(text).models.length === 4
+    )
+
+    expect(await containers.podman(["stop", "several"])).toMatchObject({ code: 0 })
+    expect((await containers.podman(["inspect", "--format", "{{.State.ExitCode}}", "several"])).said.trim()).toBe("130")
+    await containers.podman(["rm", "--force", "several"])
+  })
+
   it("Health check fails where nothing answers", async ({ built, skip }) => {
     if (built === null) {
       skip()

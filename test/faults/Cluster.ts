@@ -53,11 +53,11 @@ export class Cluster {
     const cluster = new Cluster(topology, rig, processes)
     const first = program ?? rig.program
     try {
-      // One after the other: the first one makes the schema and the keys.
-      for (const process of processes.values()) {
-        if (first !== undefined) process.program = first
-        await process.start()
-      }
+      const [one, ...others] = processes.values()
+      if (first !== undefined) for (const process of processes.values()) process.program = first
+      // It makes the schema and the keys.
+      await one!.start()
+      await Promise.all(others.map((process) => process.start()))
     } catch (cause) {
       await cluster.close()
       throw cause
@@ -169,9 +169,9 @@ export class Cluster {
   /** Ends everything; answers the processes that did not end by SIGTERM and had to be killed. */
   async close(): Promise<ReadonlyArray<ProcessName>> {
     const stuck: Array<ProcessName> = []
-    for (const [name, process] of this.#processes) {
+    const end = async (name: ProcessName, process: GatewayProcess): Promise<void> => {
       process.signal("SIGCONT")
-      if (process.pid === null) continue
+      if (process.pid === null) return
       try {
         await process.end("SIGTERM")
       } catch {
@@ -179,6 +179,7 @@ export class Cluster {
         await process.end("SIGKILL")
       }
     }
+    await Promise.all(Array.from(this.#processes, ([name, process]) => end(name, process)))
     await this.#rig.close()
     return stuck
   }

@@ -65,7 +65,7 @@ export const restartMs = 15_000
 /** Nothing stands in the way of these destinations. */
 export const unimpededMs = 1_500
 
-export const holdMs = 4_000
+export const holdMs = 3_000
 
 export const quiet = { crashes: [], disturbed: [] } as const
 

@@ -67,7 +67,17 @@ const counted: ReadonlyArray<readonly [head: string, share: (outcome: Outcome) =
   ["Broken", ({ findings }) => (findings.isClean ? 0 : 1)]
 ]
 
-/** All rounds of a long run, a line for each kind of fault, as Markdown. */
+/** The median of each part of a round, in ms, as far as rounds had that part. */
+const medianParts = (outcomes: ReadonlyArray<Outcome>): string => {
+  const times = Map.groupBy(
+    outcomes.flatMap(({ figures }) => Object.entries(figures?.parts ?? {})),
+    ([name]) => name
+  )
+  const median = (all: ReadonlyArray<number>): number => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)] ?? 0
+  return Array.from(times, ([name, all]) => `${name} ${median(all.map(([, took]) => took))} (${all.length})`).join(", ")
+}
+
+/** All rounds of a long run, a line for each kind of fault and the times of the parts of a round, as Markdown. */
 export const summarize = (outcomes: ReadonlyArray<Outcome>): string => {
   const heads = ["Fault", ...counted.map(([head]) => head)]
   const groups: ReadonlyArray<readonly [string, ReadonlyArray<Outcome>]> = [
@@ -77,5 +87,6 @@ export const summarize = (outcomes: ReadonlyArray<Outcome>): string => {
   const sums = (those: ReadonlyArray<Outcome>): ReadonlyArray<string> =>
     counted.map(([, share]) => those.reduce((sum, one) => sum + share(one), 0).toFixed())
   const lines = groups.map(([name, those]) => [name].concat(sums(those)))
-  return [heads, heads.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |\n`).join("")
+  const table = [heads, heads.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |\n`).join("")
+  return `${table}\nMedian of the parts, ms (rounds): ${medianParts(outcomes)}\n`
 }

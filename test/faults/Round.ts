@@ -67,7 +67,7 @@ const patience = ({ slack }: World, ms: number): number => ms * Math.min(4, Math
 /** Deliveries that a process had written when it died still come in for so long. */
 const stragglersMs = 300
 /** The load goes on so long after all is well again. */
-const aftermathMs = 1_500
+const aftermathMs = 750
 
 export const hold = async (world: World, fault: Fault): Promise<Outcome> => {
   const outcome = await carryOut(world, fault, new Findings())
@@ -234,7 +234,7 @@ const unrecordedMs = 2_000
  * processes believed at the same time that they had to deliver it, or one did not know what it had done. A process that was
  * frozen and goes on may repeat nothing but the one that it was about to write: others have what it had.
  */
-const checkDuplicates = (
+export const checkDuplicates = (
   findings: Findings,
   course: Course,
   { thawed }: Mended,

@@ -1,4 +1,5 @@
 import type { Rule } from "../support/Contract.ts"
+import { sleep } from "../support/Waiting.ts"
 import type { Cluster } from "./Cluster.ts"
 
 /** A source with its connections, as the load sends to it and the oracle expects it to be routed. */
@@ -59,7 +60,7 @@ const plans: ReadonlyArray<ReadonlyArray<Plan>> = [
     { key: "steady-2", retry }
   ],
   [
-    { key: "delayed-1", retry, delayMs: 1_500 },
+    { key: "delayed-1", retry, delayMs: 1_000 },
     { key: "flaky-4", retry, onlyKind: "order" }
   ],
   [
@@ -109,6 +110,18 @@ export const createRoutes = async (
   return routes
 }
 
+/** Repeats a `PUT` for as long as the gateway asks for that: on a machine with much other work, an owner may not answer in time. */
+const repeated = async <A>(call: () => Promise<A>): Promise<A> => {
+  for (let left = 10; ; left--) {
+    try {
+      return await call()
+    } catch (error) {
+      if (left === 0 || !/: 503 /.test(String(error))) throw error
+      await sleep(1_000)
+    }
+  }
+}
+
 /** Makes one source with its connections; `orderOf`: how those keep an order whose plan does not say it. */
 export const createRoute = async (
   cluster: Cluster,
@@ -117,7 +130,7 @@ export const createRoute = async (
   plan: ReadonlyArray<Plan>,
   orderOf: Connection["order"] = null
 ): Promise<Route> => {
-  const { id: sourceId } = await cluster.api("POST", "/sources", { name })
+  const { id: sourceId } = await repeated(() => cluster.api("PUT", "/sources", { name }))
   const connections: Array<Connection> = []
   for (const one of plan) {
     const {
@@ -130,10 +143,12 @@ export const createRoute = async (
       retry = null,
       shaped = false
     } = one
-    const { id: destinationId } = await cluster.api("POST", "/destinations", {
-      name: key,
-      config: { url: `${targetOrigin}/${key}`, rate_limit: ratePerSecond, rate_limit_period: "second" }
-    })
+    const { id: destinationId } = await repeated(() =>
+      cluster.api("PUT", "/destinations", {
+        name: key,
+        config: { url: `${targetOrigin}/${key}`, rate_limit: ratePerSecond, rate_limit_period: "second" }
+      })
+    )
     const rules: Array<Rule> = []
     if (once) rules.push({ type: "deduplicate", window: onceWindowMs, include_fields: ["body.group"] })
     if (shaped) rules.push({ type: "transform", transformation: { name: "shape", code: shape } })
@@ -142,13 +157,15 @@ export const createRoute = async (
     if (retry !== null) {
       rules.push({ type: "retry", strategy: "linear", count: retry.count, interval: retry.intervalMs })
     }
-    const { id } = await cluster.api("POST", "/connections", {
-      name: key,
-      source_id: sourceId,
-      destination_id: destinationId,
-      rules,
-      ordering: order === null ? null : { key: "body.line", on_failure: order }
-    })
+    const { id } = await repeated(() =>
+      cluster.api("PUT", "/connections", {
+        name: key,
+        source_id: sourceId,
+        destination_id: destinationId,
+        rules,
+        ordering: order === null ? null : { key: "body.line", on_failure: order }
+      })
+    )
     connections.push({
       id,
       sourceId,

@@ -13,6 +13,7 @@ import { hold, type Outcome, type World } from "./Round.ts"
 import type { RoundLogs } from "./RoundLogs.ts"
 import { createRoutes, type Route } from "./Routes.ts"
 import { Target } from "./Target.ts"
+import { now } from "../support/Waiting.ts"
 
 /** A running gateway with its load and target. */
 export interface OpenWorld {
@@ -100,6 +101,7 @@ export const holdAll = async (faults: ReadonlyArray<Fault>, options: SeriesOptio
     const { topology } = remaining[0]!
     let round: number | undefined
     let opened: OpenWorld
+    const began = now()
     try {
       const onFailure = (folder: string): void => {
         round = roundLogs?.cut(folder)
@@ -112,6 +114,7 @@ export const holdAll = async (faults: ReadonlyArray<Fault>, options: SeriesOptio
       continue
     }
     const { close, folder, world } = opened
+    let openedMs: number | null = now() - began
     // A round is reported when the next begins: what it left behind may keep a process from ending, and belongs to it.
     let last: Outcome | undefined
     let isClean = true
@@ -121,21 +124,33 @@ export const holdAll = async (faults: ReadonlyArray<Fault>, options: SeriesOptio
       round = roundLogs?.cut(folder, history)
       // The history is in the logs. A thousand of them are too many for the memory.
       last = { ...outcome, history: null }
+      if (openedMs !== null) last = withPart(last, "open", openedMs)
+      openedMs = null
       isClean &&= last.findings.isClean
     }
     const kept = roundLogs === undefined ? keepLogs(folder) : null
+    const ending = now()
     try {
       for (const name of await close()) last?.findings.broke("a process ends by SIGTERM", `${name}: not within 30 s`)
     } catch (cause) {
       last?.findings.broke(harness, traceOf(cause))
     }
-    if (last !== undefined) onOutcome(last, round)
+    if (last !== undefined) onOutcome(withPart(last, "close", now() - ending), round)
     if (kept === null) continue
     if (isClean && last?.findings.isClean !== false) rmSync(kept, { recursive: true })
     else logs.push(kept)
   }
   return logs
 }
+
+/** The outcome with one more part: how long its world took to open or to close (ms). */
+const withPart = (outcome: Outcome, name: "open" | "close", tookMs: number): Outcome =>
+  outcome.figures === null
+    ? outcome
+    : {
+        ...outcome,
+        figures: { ...outcome.figures, parts: { ...outcome.figures.parts, [name]: Math.round(tookMs) } }
+      }
 
 const harness = "the harness could do its part"
 

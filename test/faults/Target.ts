@@ -25,8 +25,9 @@ export interface Arrival {
 /** What the target does to a destination's deliveries: what it should, or one of the ways to misbehave. */
 export type Behaviour = "answer" | "fail" | "hang" | "reset" | "half" | "endless"
 
-/** The share of deliveries to a flaky destination that fail. */
+/** The share of deliveries to a flaky destination that fail, and the attempt of which none fails: chance alone would prolong every round. */
 const flakyShare = 0.25
+const steadyEvery = 3
 /** Long enough that a killed process has some on the wire. */
 const thinkMs = 15
 
@@ -125,8 +126,7 @@ export class Target {
     switch (this.#behaviours.get(arrival.key) ?? "answer") {
       case "answer": {
         await sleep(thinkMs)
-        const fails = arrival.key.startsWith("flaky") && chance(`${arrival.eventId}/${arrival.attempt}`) < flakyShare
-        return finish(arrival, response, fails ? 500 : 200)
+        return finish(arrival, response, isFlaky(arrival) ? 500 : 200)
       }
       case "fail":
         return finish(arrival, response, 503)
@@ -152,6 +152,9 @@ export class Target {
     }
   }
 }
+
+const isFlaky = ({ attempt, eventId, key }: Arrival): boolean =>
+  key.startsWith("flaky") && attempt % steadyEvery !== 0 && chance(`${eventId}/${attempt}`) < flakyShare
 
 const finish = (arrival: Arrival, response: ServerResponse, status: number): void => {
   response.writeHead(status, { "content-type": "application/json" })

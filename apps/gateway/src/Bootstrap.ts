@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { open, readFile } from "node:fs/promises"
+import { open, readFile, rm } from "node:fs/promises"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { Effect, Redacted } from "effect"
@@ -7,6 +7,7 @@ import { shardsPerGroup } from "@tidegate/entities/Shards"
 import { agreement, serverVersion } from "@tidegate/storage/Agreement"
 import { objectionTo } from "@tidegate/storage/Fitness"
 import { loadSecretKeys, parseSecretKeys } from "@tidegate/storage/secrets/Secrets"
+import { bootstrapTeam } from "@tidegate/storage/teams/Teams"
 import { prepareHome } from "./Home.ts"
 import { type Settings, SettingsError } from "./Settings.ts"
 
@@ -26,12 +27,11 @@ export const makeHome = Effect.fnUntraced(function* (settings: Settings) {
   yield* prepareHome(home)
 })
 
-/** The key given, or the one generated at the first start. */
-export const loadApiKey = Effect.fnUntraced(function* (settings: Settings) {
-  if (settings.apiKey !== null) return settings.apiKey
-  const path = apiKeyFile(settings.home)
-  return yield* Effect.tryPromise({
+/** The key in the file, which is generated at the first start. */
+const keptApiKey = (path: string) =>
+  Effect.tryPromise({
     try: async () => {
+      let isNew = true
       try {
         const file = await open(path, "wx", 0o600)
         await file.write(`gwk_${randomBytes(32).toString("hex")}\n`)
@@ -39,12 +39,36 @@ export const loadApiKey = Effect.fnUntraced(function* (settings: Settings) {
         await file.close()
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
+        isNew = false
       }
-      return Redacted.make((await readFile(path, "utf8")).trim())
+      return { apiKey: Redacted.make((await readFile(path, "utf8")).trim()), isNew }
     },
     catch: (error) =>
       new SettingsError({ message: `TIDEGATE_HOME: the API key file cannot be kept there: ${String(error)}` })
   })
+
+/**
+ * Where the user finds the API key: in the setting, in the file of this path, or (null) with the process that has made it. A runner has no API
+ * and no key either.
+ */
+export type ApiKeyPlace = { readonly setting: "TIDEGATE_API_KEY" } | { readonly path: string } | null
+
+/**
+ * Makes the API key of the demo team valid. A key that this process has generated does not replace the one of a database that it shares:
+ * every edge with a home of its own would otherwise make the keys of the others invalid.
+ */
+export const settleApiKey = Effect.fnUntraced(function* (settings: Settings) {
+  if (!bringsApiKey(settings)) return null
+  if (settings.apiKey !== null) {
+    yield* bootstrapTeam({ apiKey: settings.apiKey })
+    return { setting: "TIDEGATE_API_KEY" } as const
+  }
+  const path = apiKeyFile(settings.home)
+  const { apiKey, isNew } = yield* keptApiKey(path)
+  if (yield* bootstrapTeam({ apiKey, keepsOther: settings.databaseUrl !== null })) return { path }
+  // It would be taken for a valid one.
+  if (isNew) yield* Effect.promise(() => rm(path, { force: true }))
+  return null
 })
 
 /** The encryption keys of secrets at rest: configured, or stored in the home folder. */

@@ -1,4 +1,4 @@
-import { apiKeyFile, bringsApiKey } from "./Bootstrap.ts"
+import { type ApiKeyPlace, bringsApiKey } from "./Bootstrap.ts"
 import type { Settings } from "./Settings.ts"
 
 const example = (base: string, auth: string): ReadonlyArray<string> => [
@@ -9,11 +9,16 @@ const example = (base: string, auth: string): ReadonlyArray<string> => [
   `      -H 'content-type: application/json' -d '{"name":"first"}'`
 ]
 
+const keyOf = (settings: Settings, place: ApiKeyPlace): string => {
+  if (!bringsApiKey(settings)) return "that of the edges: a runner has no API"
+  if (place === null) return "the one that this database has from another edge; set TIDEGATE_API_KEY to replace it"
+  return "path" in place ? place.path : place.setting
+}
+
 /** What a user needs once the gateway runs: its URL, how to sign in, and a first example. */
-export const welcome = (settings: Settings, embedded: boolean): string => {
+export const welcome = (settings: Settings, embedded: boolean, place: ApiKeyPlace): string => {
   const base = settings.publicUrl
-  const key = settings.apiKey === null ? apiKeyFile(settings.home) : "TIDEGATE_API_KEY"
-  const auth = settings.apiKey === null ? `$(cat ${key})` : "$TIDEGATE_API_KEY"
+  const auth = place !== null && "path" in place ? `$(cat ${place.path})` : "$TIDEGATE_API_KEY"
   const lines = [
     "",
     `  Tidegate is running (${settings.role}).`,
@@ -22,7 +27,7 @@ export const welcome = (settings: Settings, embedded: boolean): string => {
     `  Control API    ${base}/v1       (try it: ${base}/docs, described in ${base}/openapi.json)`,
     `  Manual         ${base}/docs/guides/`,
     `  Ingress        ${settings.ingressUrl ?? base}/e/{source_id}`,
-    `  API key        ${bringsApiKey(settings) ? key : "that of the edges: a runner has no API"}`,
+    `  API key        ${keyOf(settings, place)}`,
     `  Database       ${embedded ? `embedded PostgreSQL in ${settings.home}` : "DATABASE_URL"}`,
     settings.egressByDefault
       ? "  Deliveries     to public addresses, and to this machine (loopback); set TIDEGATE_EGRESS_ALLOW to change this"

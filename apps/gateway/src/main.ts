@@ -38,7 +38,6 @@ import { migrate } from "@tidegate/storage/Migrations"
 import { maintainPartitions } from "@tidegate/storage/retention/Partitions"
 import { type KeyRing, Secrets } from "@tidegate/storage/secrets/Secrets"
 import * as Stores from "@tidegate/storage/control/Stores"
-import { bootstrapTeam } from "@tidegate/storage/teams/Teams"
 import { KeptDays } from "@tidegate/storage/teams/TeamSettings"
 import * as Otlp from "@tidegate/telemetry/Otlp"
 import * as ProcessWatch from "@tidegate/telemetry/ProcessWatch"
@@ -60,6 +59,9 @@ import { welcome } from "./Welcome.ts"
 const bounds = deliveryBounds(meansOfProcess(supervisor?.processes ?? 1))
 processRoom.resize(cacheBytes())
 
+/** Known when the database is ready. */
+let apiKeyPlace: Bootstrap.ApiKeyPlace = null
+
 /** The database: migrates it to this version's schema, and checks that this process may use it. */
 const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => {
   const prepared = Layer.effectDiscard(
@@ -68,7 +70,7 @@ const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => 
       yield* Bootstrap.databaseFits
       yield* migrate
       yield* Bootstrap.agreeWithDatabase
-      if (Bootstrap.bringsApiKey(settings)) yield* bootstrapTeam({ apiKey: yield* Bootstrap.loadApiKey(settings) })
+      apiKeyPlace = yield* Bootstrap.settleApiKey(settings)
       yield* Effect.forkScoped(maintainPartitions)
     })
   )
@@ -212,7 +214,7 @@ const gateway = Effect.gen(function* () {
       Layer.succeed(BrowserSessionKey, browserKeyOf(first.key))
     ])
   ).pipe(Effect.map(Context.get(Health.Ready)))
-  const shown = welcome(given, postgres !== null)
+  const shown = welcome(given, postgres !== null, apiKeyPlace)
   if (supervisor === null) process.stdout.write(shown)
   else {
     yield* awaited

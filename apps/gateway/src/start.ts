@@ -12,7 +12,8 @@ const count = countOf(process.env["TIDEGATE_PROCESSES"])
 const supervise = async (processes: number): Promise<void> => {
   const { Supervisor } = await import("./processes/Supervisor.ts")
   let postgres: { readonly close: () => Promise<void> } | null = null
-  if (process.env["DATABASE_URL"] === undefined) {
+  // As of every setting, an empty value is none.
+  if ((process.env["DATABASE_URL"] ?? "") === "") {
     const { holdPostgres } = await import("./processes/HeldPostgres.ts")
     postgres = await holdPostgres()
     if (postgres === null) process.exit(1)

@@ -332,7 +332,7 @@ it("Gateway prints its migrations and its address at start, and refuses a databa
   )
 })
 
-it("Runner on a machine of its own makes no API key, so the one of the edges stays valid", async () => {
+it("Runner and second edge on machines of their own make no API key, so the one of the first edge stays valid at both edges", async () => {
   await Effect.runPromise(
     Effect.scoped(
       Effect.gen(function* () {
@@ -343,9 +343,9 @@ it("Runner on a machine of its own makes no API key, so the one of the edges sta
           TIDEGATE_SECRET_KEYS: `k:${Buffer.alloc(32, 7).toString("base64")}`,
           PUBLIC_URL: "http://gateway.test"
         }
-        const run = Effect.fnUntraced(function* (role: "edge" | "runner") {
+        const run = Effect.fnUntraced(function* (role: "edge" | "runner", name: string = role) {
           const port = yield* free
-          const home = join(folder, role)
+          const home = join(folder, name)
           const child = yield* starting({ ...settings, TIDEGATE_ROLE: role, TIDEGATE_HOME: home, PORT: port })
           const banner = "Deliveries     to public addresses"
           yield* Effect.promise(() =>
@@ -358,9 +358,16 @@ it("Runner on a machine of its own makes no API key, so the one of the edges sta
         expect(runner.child.shown.said).toContain("API key        that of the edges: a runner has no API\n")
         expect(existsSync(runner.home)).toBe(false)
         const key = (yield* Effect.promise(() => readFile(join(edge.home, "api-key"), "utf8"))).trim()
+        const second = yield* run("edge", "second")
+        expect(second.child.shown.said).toContain(
+          "API key        the one that this database has from another edge; set TIDEGATE_API_KEY to replace it\n"
+        )
+        expect(existsSync(join(second.home, "api-key"))).toBe(false)
         const headers = { authorization: `Bearer ${key}` }
-        const answer = yield* Effect.promise(() => fetch(`http://127.0.0.1:${edge.port}/v1/team`, { headers }))
-        expect(answer.status).toBe(200)
+        for (const { port } of [edge, second]) {
+          const answer = yield* Effect.promise(() => fetch(`http://127.0.0.1:${port}/v1/team`, { headers }))
+          expect(answer.status).toBe(200)
+        }
       })
     )
   )

@@ -51,6 +51,25 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Teams", (it) => {
     })
   )
 
+  it.effect(
+    "A process that keeps the key of another one is told so, and makes its own valid only where there is none",
+    () =>
+      Effect.gen(function* () {
+        const find = yield* teamKeysByText
+        const findTeam = (text: string) => Effect.map(find(text), (found) => found?.key.team ?? null)
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`delete from project_secrets`
+        const keeping = (text: string) => bootstrapTeam({ ...key(text), keepsOther: true })
+        expect(yield* keeping(firstKey)).toBe(true)
+        expect(yield* keeping(firstKey)).toBe(true)
+        expect(yield* keeping(secondKey)).toBe(false)
+        expect(yield* findTeam(firstKey)).toBe(demoTeam)
+        expect(yield* findTeam(secondKey)).toBe(null)
+        expect(yield* bootstrapTeam(key(secondKey))).toBe(true)
+        expect(yield* findTeam(secondKey)).toBe(demoTeam)
+      })
+  )
+
   it.effect("An API key that is easy to guess is rejected", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(bootstrapTeam(key("elevenchars")))

@@ -6,14 +6,14 @@ import { type Fault, quiet, takeOverMs } from "../Fault.ts"
  * once its clock is right again.
  */
 export const clockJump = (seconds: number): Fault => ({
-  name: `the clock of runner-1 jumps ${seconds > 0 ? "ahead" : "back"} by ${Math.abs(seconds)} s, and back to right after 6 s`,
+  name: `the clock of runner-1 jumps ${seconds > 0 ? "ahead" : "back"} by ${Math.abs(seconds)} s, and back to right after 5 s`,
   topology: "clock",
   ingressStaysUp: true,
   inflict: async ({ cluster }) => {
     const clock = cluster.part("clock")
     const at = now()
     await clock.jump(seconds)
-    await sleep(6_000)
+    await sleep(5_000)
     await clock.jump(0)
     return { recoverableAt: at, limitMs: takeOverMs + Math.abs(seconds) * 1_000, ...quiet, clocksJumped: true }
   }

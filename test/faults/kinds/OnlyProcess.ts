@@ -42,12 +42,12 @@ export const stopAll: Fault = {
 }
 
 export const freezeAll: Fault = {
-  name: "SIGSTOP the only process for 6 s",
+  name: "SIGSTOP the only process for 5 s",
   topology: "single",
   ingressStaysUp: false,
   inflict: async ({ cluster }) => {
     cluster.freeze("all")
-    await sleep(6_000)
+    await sleep(5_000)
     cluster.thaw("all")
     return { recoverableAt: now(), limitMs: takeOverMs, ...quiet }
   }

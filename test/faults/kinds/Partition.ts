@@ -5,8 +5,8 @@ import { deliveringPorts, type Fault, takeOverMs } from "../Fault.ts"
 /** It runs on, but finds its database no more: others take over, and what it has begun it can only finish, not record. */
 export const partition = (isSilent: boolean): Fault => ({
   name: isSilent
-    ? "packets between runner-1 and PostgreSQL are lost for 8 s"
-    : "runner-1 is refused by PostgreSQL for 8 s",
+    ? "packets between runner-1 and PostgreSQL are lost for 6 s"
+    : "runner-1 is refused by PostgreSQL for 6 s",
   topology: "link",
   ingressStaysUp: true,
   inflict: async (stage) => {
@@ -16,7 +16,7 @@ export const partition = (isSilent: boolean): Fault => ({
     let ports = deliveringPorts(stage, ["runner-1"])
     if (isSilent) link.silence()
     else await link.cut()
-    while (now() < at + 8_000) {
+    while (now() < at + 6_000) {
       await sleep(250)
       ports = ports === null ? null : ports.union(portsOf(cluster.pid("runner-1"), target.port) ?? new Set())
     }

@@ -3,7 +3,7 @@ import { crash, type Fault, holdMs, startAgain, takeOverMs } from "../Fault.ts"
 
 /** What came meanwhile goes out in its order, although whoever knew it is gone. */
 export const pauseAndKill: Fault = {
-  name: "all connections paused for 4 s, SIGKILL runner-1 amid it",
+  name: `all connections paused for ${holdMs / 1000} s, SIGKILL runner-1 amid it`,
   topology: "cluster",
   ingressStaysUp: true,
   inflict: async (stage) => {

@@ -37,24 +37,24 @@ export const freezePostgres: Fault = {
 
 /** PostgreSQL waits before each write of its log to the disk, with the lock held that all commits need: so a slow disk behaves. */
 export const slowDisk: Fault = {
-  name: "each flush of the log takes 0.1 s longer, for 8 s",
+  name: "each flush of the log takes 0.1 s longer, for 5 s",
   topology: "cluster",
   ingressStaysUp: true,
   inflict: async ({ cluster }) => {
     const at = now()
     await cluster.postgres.slowDown(true)
-    await sleep(8_000)
+    await sleep(5_000)
     await cluster.postgres.slowDown(false)
     return { recoverableAt: at, limitMs: takeOverMs, ...quiet }
   }
 }
 
 export const terminateBackends: Fault = {
-  name: "pg_terminate_backend in a loop for 5 s",
+  name: "pg_terminate_backend in a loop for 3 s",
   topology: "cluster",
   ingressStaysUp: false,
   inflict: async ({ cluster }) => {
-    await cluster.terminateBackends(5_000)
+    await cluster.terminateBackends(3_000)
     return { recoverableAt: now(), limitMs: takeOverMs, ...quiet }
   }
 }

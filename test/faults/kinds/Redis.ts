@@ -3,14 +3,14 @@ import { type Fault, quiet, takeOverMs } from "../Fault.ts"
 
 /** What processes share by it goes on in each process alone. */
 export const redisAway: Fault = {
-  name: "Redis away for 6 s",
+  name: "Redis away for 3 s",
   topology: "redis",
   ingressStaysUp: true,
   inflict: async ({ cluster }) => {
     const redis = cluster.part("redis")
     const at = now()
     await redis.stop()
-    await sleep(6_000)
+    await sleep(3_000)
     await redis.start()
     return { recoverableAt: at, limitMs: takeOverMs, ...quiet }
   }

@@ -106,12 +106,12 @@ export const killBothRunners: Fault = {
 }
 
 export const onlyIngress: Fault = {
-  name: "only ingress for 6 s",
+  name: "only ingress for 4 s",
   topology: "cluster",
   ingressStaysUp: true,
   inflict: async (stage) => {
     const crashed = await crash(stage, "runner-1", "runner-2")
-    await sleep(6_000)
+    await sleep(4_000)
     const startedAt = now()
     await stage.cluster.startAll()
     return { recoverableAt: startedAt, limitMs: restartMs, crashes: [crashed], disturbed: [] }

@@ -12,6 +12,7 @@ import { run } from "./Program.ts"
 const exec = promisify(execFile)
 const modules = fileURLToPath(new URL("../../../../node_modules", import.meta.url))
 const pack = fileURLToPath(new URL("../../../package/pack.mjs", import.meta.url))
+const unitFile = fileURLToPath(new URL("../../../../infra/systemd/tidegate.service", import.meta.url))
 
 /** The package, packed and installed once for this file. */
 const it = usual
@@ -185,4 +186,61 @@ it("Packed gateway starts with all it serves, is looked at by doctor, and goes o
   const again = await begin("elsewhere")
   expect(await call(`/requests/${request_id}`)).toMatchObject({ source_id: source.id, data: { body: { order: 7 } } })
   expect(await again.interrupt("SIGTERM")).toMatchObject({ code: 130 })
+})
+
+it("Packed gateway of two processes starts, reloads and ends as its systemd unit asks for", async ({
+  starting,
+  whole: folder
+}) => {
+  const unit = await readFile(unitFile, "utf8")
+  const of = (name: string): string => new RegExp(`^${name}=(.+)$`, "m").exec(unit)![1]!
+  const environment = Object.fromEntries(
+    of("Environment")
+      .split(" ")
+      .map((one) => one.split("=", 2))
+  ) as object
+  const [, ...words] = of("ExecStart").split(" ")
+  // Only the process that was started is told to end.
+  expect(of("KillMode")).toBe("mixed")
+  const home = join(folder, "service")
+  const PORT = String(await freePort())
+  // systemd makes the folders of the unit, and an empty value is none.
+  const own = {
+    TIDEGATE_HOME: home,
+    XDG_CACHE_HOME: join(folder, "cache"),
+    PORT,
+    DATABASE_URL: "",
+    TIDEGATE_API_KEY: ""
+  }
+  const service = starting(words, {
+    cwd: folder,
+    env: { ...environment, ...own, TIDEGATE_PROCESSES: "2" },
+    program: [join(folder, "node_modules/.bin/tidegate")]
+  })
+  const pids = new Set<number>()
+  const ready = (count: number) =>
+    service.line((line) => {
+      const [, pid] = /process \d is ready \(pid (\d+)\)/.exec(line) ?? []
+      if (pid !== undefined) pids.add(Number(pid))
+      return pids.size >= count
+    })
+  await ready(2)
+  const authorization = `Bearer ${(await readFile(join(home, "api-key"), "utf8")).trim()}`
+  const metrics = async (): Promise<string> =>
+    (await fetch(`http://127.0.0.1:${PORT}/metrics`, { headers: { authorization } })).text()
+  const before = await metrics()
+  for (const id of [1, 2]) expect(before).toContain(`process="${id}"`)
+  service.child.kill("SIGHUP")
+  await ready(4)
+  expect((await fetch(`http://127.0.0.1:${PORT}/readyz`)).status).toBe(200)
+  const { code } = await service.interrupt("SIGTERM")
+  expect(String(code)).toBe(of("SuccessExitStatus"))
+  const runs = (pid: number): boolean => {
+    try {
+      return process.kill(pid, 0)
+    } catch {
+      return false
+    }
+  }
+  expect([...pids].filter(runs)).toEqual([])
 })

@@ -3,6 +3,7 @@ import { keyOf, type Listen, type ListenFault, type ToProcess } from "./Messages
 
 /** A process that takes connections. */
 export interface Taker {
+  /** Whether it is to get new connections. If no process is, all get them. */
   readonly isReady: boolean
   /** False if the process has ended. `sent` is called when its system has the message. */
   readonly tell: (message: ToProcess, connection?: Socket, sent?: () => void) => boolean

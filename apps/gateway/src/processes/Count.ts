@@ -26,7 +26,8 @@ const thisMachine = (): Machine => ({ cores: availableParallelism(), memory: mem
  * takes as much CPU for an event as the gateway does, and at most one process for each gigabyte of memory.
  */
 export const countOf = (given: string | undefined, { cores, memory }: Machine = thisMachine()): number | string => {
-  if (given === undefined) return 1
+  // As of every setting, an empty value is none.
+  if (given === undefined || given === "") return 1
   if (given === "auto") return Math.max(1, Math.min(mostByItself, Math.floor(cores / 2), Math.floor(memory / gigabyte)))
   const count = /^[1-9]\d?$/.test(given) ? Number(given) : Number.NaN
   return count <= most ? count : `TIDEGATE_PROCESSES must be auto, or a whole number from 1 to ${most}`

@@ -8,10 +8,33 @@ export const numbered = (line: string, id: number): string =>
   line.startsWith('{"') ? `{"process":${id},${line.slice(1)}` : line === "" ? line : `[${id}] ${line}`
 
 /**
+ * The output that several processes share. While its reader is slow, nothing more is read from the processes that write: what they write waits
+ * in their own pipes, and the memory of the supervisor does not grow.
+ */
+export class SharedOutput {
+  readonly #to: Writable
+  readonly #paused = new Set<Readable>()
+
+  constructor(to: Writable) {
+    this.#to = to
+    to.on("drain", () => {
+      for (const from of this.#paused) from.resume()
+      this.#paused.clear()
+    })
+  }
+
+  write(text: string, from: Readable): void {
+    if (this.#to.write(text)) return
+    this.#paused.add(from)
+    from.pause()
+  }
+}
+
+/**
  * Writes the output of one process to that of all. Whole lines are written at once, because processes that write to the same pipe would mix
  * the parts of longer lines.
  */
-export const passOn = (from: Readable, to: Writable, name: (line: string) => string): void => {
+export const passOn = (from: Readable, to: SharedOutput, name: (line: string) => string): void => {
   let rest = ""
   from.setEncoding("utf8")
   from.on("data", (text: string) => {
@@ -21,9 +44,9 @@ export const passOn = (from: Readable, to: Writable, name: (line: string) => str
       lines.push(rest)
       rest = ""
     }
-    if (lines.length > 0) to.write(lines.map((line) => `${name(line)}\n`).join(""))
+    if (lines.length > 0) to.write(lines.map((line) => `${name(line)}\n`).join(""), from)
   })
   from.once("end", () => {
-    if (rest !== "") to.write(`${name(rest)}\n`)
+    if (rest !== "") to.write(`${name(rest)}\n`, from)
   })
 }

@@ -24,6 +24,8 @@ export type ToSupervisor =
   /** Asks for the metrics of all processes as one text. */
   | { readonly kind: "gather"; readonly id: number }
   | { readonly kind: "metrics"; readonly id: number; readonly text: string }
+  /** The answer to `asked`. */
+  | { readonly kind: "alive" }
 
 /** What the supervisor tells a process. */
 export type ToProcess =
@@ -34,5 +36,7 @@ export type ToProcess =
   | { readonly kind: "connection"; readonly at: Listen }
   | { readonly kind: "metrics"; readonly id: number }
   | { readonly kind: "gathered"; readonly id: number; readonly text: string }
+  /** Asks for a sign of life. */
+  | { readonly kind: "asked" }
 
 export const keyOf = ({ host, port }: Listen): string => `${host} ${port}`

@@ -53,6 +53,9 @@ const make = (): Supervisor => {
       case "gathered":
         gathering.get(message.id)?.(message.text)
         gathering.delete(message.id)
+        break
+      case "asked":
+        tell({ kind: "alive" })
     }
   })
   // The supervisor was killed: nobody would hand over connections or replace this process.

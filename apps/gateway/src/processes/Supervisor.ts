@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { merged } from "@tidegate/telemetry/MergedExposition"
 import { Connections, faultOf, type Taker } from "./Connections.ts"
-import { numbered, passOn } from "./LogLines.ts"
+import { numbered, passOn, SharedOutput } from "./LogLines.ts"
 import type { ToProcess, ToSupervisor } from "./Messages.ts"
+import { lookEveryMs, SignsOfLife } from "./SignsOfLife.ts"
 import { processVariable } from "./Supervised.ts"
 
 /** Milliseconds before a process that has ended is replaced: longer after each replacement that has ended before it was ready. */
@@ -13,6 +14,10 @@ const mostFailures = 5
 const readyWithinMs = 120_000
 /** Milliseconds that the metrics of all processes may take. */
 const gatherMs = 4_000
+/** Milliseconds in which a process ends after SIGTERM. It gives up by itself after 14 s, unless it is frozen. */
+const endWithinMs = 14_500
+/** Milliseconds in which the last lines of a process that has ended are read. With a slow reader of the log they may take for ever. */
+const lastLinesMs = 2_000
 
 interface Options {
   readonly count: number
@@ -26,7 +31,9 @@ interface Options {
 interface Process extends Taker {
   readonly id: number
   readonly child: ChildProcess
-  isReady: boolean
+  readonly signs: SignsOfLife
+  /** Whether it has become ready. */
+  hasStarted: boolean
   /** It has been told to end, so it is not replaced. */
   isEnding: boolean
   /** True when it is ready; false when it has ended before. */
@@ -39,6 +46,8 @@ export class Supervisor {
   readonly #options: Options
   readonly #isPretty: boolean
   readonly #connections = new Connections()
+  readonly #output = new SharedOutput(process.stdout)
+  readonly #complaints = new SharedOutput(process.stderr)
   readonly #processes = new Set<Process>()
   readonly #gatherings = new Map<number, (from: Process, text: string) => void>()
   #gathered = 0
@@ -50,6 +59,7 @@ export class Supervisor {
   constructor(options: Options) {
     this.#options = options
     this.#isPretty = (options.env["TIDEGATE_LOG_FORMAT"] ?? (process.stdout.isTTY ? "pretty" : "json")) === "pretty"
+    setInterval(() => this.#look(), lookEveryMs).unref()
   }
 
   /** The first process migrates the database and makes the keys; then the others start at once. */
@@ -90,9 +100,25 @@ export class Supervisor {
   }
 
   async #retire(old: Process): Promise<void> {
+    // A second signal would end it before its work is finished.
+    if (old.isEnding) return old.ended
     old.isEnding = true
     old.child.kill("SIGTERM")
+    const tooLate = setTimeout(() => old.child.kill("SIGKILL"), endWithinMs)
     await old.ended
+    clearTimeout(tooLate)
+  }
+
+  /** Kills processes that give no sign of life. They hold connections, and nothing else would replace them. */
+  #look(): void {
+    for (const { child, hasStarted, id, isEnding, signs } of this.#processes) {
+      // Both are bounded by times of their own.
+      if (!hasStarted || isEnding) continue
+      signs.look()
+      if (!signs.isFrozen) continue
+      this.#say("ERROR", `process ${id} (pid ${child.pid}) has not answered for 30 s, and is killed`)
+      child.kill("SIGKILL")
+    }
   }
 
   async #leave(code: number): Promise<void> {
@@ -125,29 +151,34 @@ export class Supervisor {
       // A terminal sends its signals to all processes of a group: only the supervisor is to decide what ends.
       detached: true
     })
-    passOn(child.stdout!, process.stdout, (line) => numbered(line, id))
-    passOn(child.stderr!, process.stderr, (line) => (this.#hasWelcomed ? numbered(line, id) : line))
+    passOn(child.stdout!, this.#output, (line) => numbered(line, id))
+    passOn(child.stderr!, this.#complaints, (line) => (this.#hasWelcomed ? numbered(line, id) : line))
     const starting = Promise.withResolvers<boolean>()
     const ending = Promise.withResolvers<void>()
+    const tell: Taker["tell"] = (message, connection, sent) => {
+      if (!child.connected) return false
+      child.send(message satisfies ToProcess, connection, { keepOpen: true }, sent)
+      return true
+    }
     const made: Process = {
       id,
       child,
-      isReady: false,
+      signs: new SignsOfLife(() => void tell({ kind: "asked" })),
+      hasStarted: false,
       isEnding: false,
+      get isReady() {
+        return this.hasStarted && !this.isEnding && !this.signs.isSilent
+      },
       started: starting.promise,
       ended: ending.promise,
-      tell: (message, connection, sent) => {
-        if (!child.connected) return false
-        child.send(message satisfies ToProcess, connection, { keepOpen: true }, sent)
-        return true
-      }
+      tell
     }
     this.#processes.add(made)
     const tooLate = setTimeout(() => child.kill("SIGKILL"), this.#hasWelcomed ? readyWithinMs : 2 ** 31 - 1)
     child.on("message", (message: ToSupervisor) => {
       if (message.kind === "ready") {
         clearTimeout(tooLate)
-        made.isReady = true
+        made.hasStarted = true
         this.#failures = 0
         if (!this.#hasWelcomed) process.stdout.write(message.welcome)
         this.#hasWelcomed = true
@@ -157,22 +188,27 @@ export class Supervisor {
     })
     // A message to a process that has just ended.
     child.on("error", () => {})
-    child.once("exit", () => this.#connections.remove(made))
-    child.once("close", (code, signal) => {
-      clearTimeout(tooLate)
-      this.#processes.delete(made)
+    const gone = (): void => {
+      if (!this.#processes.delete(made)) return
       starting.resolve(false)
       ending.resolve()
-      if (!made.isEnding) this.#replace(made, signal ?? `exit code ${code}`)
+      if (!made.isEnding) this.#replace(made, child.signalCode ?? `exit code ${child.exitCode}`)
+    }
+    child.once("exit", () => {
+      clearTimeout(tooLate)
+      this.#connections.remove(made)
+      setTimeout(gone, lastLinesMs)
     })
+    // All that it has written has been read.
+    child.once("close", gone)
     return made
   }
 
-  #replace({ child, id, isReady }: Process, how: string): void {
+  #replace({ child, hasStarted, id }: Process, how: string): void {
     // Before the first one is ready, the reason is a setting, and the process has said it.
     if (this.#isEnding || !this.#hasWelcomed) return
     this.#say("ERROR", `process ${id} (pid ${child.pid}) has ended: ${how}`)
-    if (!isReady) this.#failures++
+    if (!hasStarted) this.#failures++
     if (this.#failures >= mostFailures && this.#processes.size === 0) {
       process.stderr.write(`tidegate: no process could be started ${mostFailures} times; the lines above say why\n`)
       void this.#leave(1)
@@ -185,6 +221,9 @@ export class Supervisor {
 
   #hear(from: Process, message: Exclude<ToSupervisor, { readonly kind: "ready" }>): void {
     switch (message.kind) {
+      case "alive":
+        from.signs.answered()
+        break
       case "listen": {
         const { at } = message
         void this.#connections.add(from, at).then(

@@ -18,11 +18,13 @@ const minKeyLength = 12
 /**
  * Creates the demo team and its project secrets: the given API key, of which only the hash is stored, and a random signing
  * secret. A repetition changes nothing. With another key than at the last start, the team's key is replaced and the old one
- * becomes invalid. A key that was rotated since stays: a restart must not make the previous one valid again.
+ * becomes invalid, unless `keepsOther` is true. A key that was rotated since stays: a restart must not make the previous one valid again.
+ * Returns whether the given key is the one that the team was last given in this way.
  */
 export const bootstrapTeam = Effect.fnUntraced(function* (options: {
   readonly apiKey: Redacted.Redacted
-}): Effect.fn.Return<void, GatewayError | SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+  readonly keepsOther?: boolean
+}): Effect.fn.Return<boolean, GatewayError | SqlError.SqlError, SqlClient.SqlClient | Secrets> {
   const sql = yield* SqlClient.SqlClient
   const secrets = yield* Secrets
   const apiKey = Redacted.value(options.apiKey)
@@ -32,7 +34,8 @@ export const bootstrapTeam = Effect.fnUntraced(function* (options: {
   const now = new Date(yield* Clock.currentTimeMillis)
   const signingSecret = newSigningSecret()
   const sealed = yield* secrets.encrypt(addressOf(demoTeam, "signing_secret"), signingSecret)
-  yield* sql.withTransaction(
+  const replaces = options.keepsOther !== true
+  return yield* sql.withTransaction(
     Effect.gen(function* () {
       yield* sql`insert into teams (id, name, created_at) values (${demoTeam}, 'Demo', ${now}) on conflict do nothing`
       yield* sql`
@@ -43,7 +46,11 @@ export const bootstrapTeam = Effect.fnUntraced(function* (options: {
         on conflict (team_id) do update set configured_key_hash = excluded.api_key_hash,
           api_key_hash = excluded.api_key_hash, api_key_masked = excluded.api_key_masked,
           api_key_rotated_at = excluded.api_key_rotated_at, updated_at = excluded.updated_at
-        where project_secrets.configured_key_hash is distinct from excluded.api_key_hash`
+        where project_secrets.configured_key_hash is distinct from excluded.api_key_hash
+          and (${replaces}::boolean or project_secrets.configured_key_hash is null)`
+      const [stored] = yield* sql<{ configured_key_hash: string }>`
+        select configured_key_hash from project_secrets where team_id = ${demoTeam}`
+      return stored?.configured_key_hash === hashToken(apiKey)
     })
   )
 })

@@ -45,7 +45,7 @@ const shots: Readonly<Record<string, Shot>> = {
     at: "connections/new",
     first: async (page) => {
       await picked("Source", "another")(page)
-      await page.getByLabel("Type of the source").selectOption("STRIPE")
+      await page.getByLabel("Type of the source", { exact: true }).selectOption("STRIPE")
     }
   },
   "/sources": { at: "sources" },

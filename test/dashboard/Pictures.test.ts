@@ -143,7 +143,7 @@ type Look = keyof typeof looks
 
 const fileOf = (route: string, look: Look): string => `${nameOf(route)}.${look}.webp`
 
-const largestKiB = 80
+const largestKiB = 90
 const allMiB = 8
 
 const gallery = (): string =>

@@ -58,7 +58,7 @@ describe.skipIf(!hasBrowser)("Actions of the dashboard", () => {
     const attention = page.getByRole("list", { name: "What needs attention" })
     const entry = (text: RegExp, action: string) =>
       attention.getByRole("listitem").filter({ hasText: text }).getByRole("link", { name: action }).getAttribute("href")
-    expect(await entry(/^1 run of .* failed in 24 hours$/, "Show the failed runs")).toContain(
+    expect(await entry(/^1 run of .* failed in 24 hours/, "Show the failed runs")).toContain(
       `workflows/${made.failing.workflow}?status=failed`
     )
     expect(await entry(/^1 event to .* failed in 24 hours: 100 %/, "See why, and retry them")).toContain(

@@ -161,7 +161,15 @@ describe.skipIf(!hasBrowser)("Why a request did not arrive", () => {
     const entry = page.getByRole("listitem").filter({ hasText: "100 events wait for Queue" })
     const link = entry.getByRole("link", { name: "Show those that wait" })
     expect(await link.getAttribute("href")).toContain("destination_id=des_queue&status=WAITING")
-    await other.getByText(/^Nothing does: /).waitFor({ timeout: patience })
+    const nothing = other.getByText(/^Nothing does: /)
+    await nothing.waitFor({ timeout: patience })
+    // What cannot be read may be in trouble.
+    await other.route("**/v1/metrics/destinations?*", (route) =>
+      route.fulfill({ status: 503, json: { code: "QUEUE_UNAVAILABLE", message: "The database does not answer." } })
+    )
+    await other.reload()
+    await other.getByRole("alert").getByText("The database does not answer.").first().waitFor()
+    expect(await nothing.count()).toBe(0)
     await page.unrouteAll()
   })
 

@@ -9,16 +9,16 @@ import { useSession } from "../session.ts"
 /** How many are read: those that somebody deals with are among them. */
 const mostRead = 100
 
-/** Open alerts about channels that nobody deals with yet: none while they are read, or if the caller may not read them. */
+/** Open alerts about channels that nobody deals with yet: none while they are read, or if they cannot be read. */
 export const useOpenAlerts = () => {
   const { client, team } = useSession()
-  const { data, isPending } = useQuery({
+  const { data, error, isPending } = useQuery({
     queryKey: ["open alerts", team],
     queryFn: () => client.get("/sources/channel-alerts", { params: { query: { status: "active", limit: mostRead } } }),
     retry: false,
     refetchInterval: 30_000
   })
-  return { alerts: data?.models.filter(({ acknowledged_at }) => acknowledged_at === null) ?? [], isPending }
+  return { alerts: data?.models.filter(({ acknowledged_at }) => acknowledged_at === null) ?? [], error, isPending }
 }
 
 export const AlertEntry = ({

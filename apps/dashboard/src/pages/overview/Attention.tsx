@@ -1,12 +1,12 @@
-import { useQuery } from "@tanstack/react-query"
+import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ReactElement } from "react"
-import type { Row } from "../../gateway.ts"
+import { isRefused, type Row } from "../../gateway.ts"
 import { Entries, Entry } from "../../parts/Entries.tsx"
 import { Issues } from "../../parts/Issues.tsx"
 import { NamedLink } from "../../parts/Named.tsx"
 import { Panel } from "../../parts/Panel.tsx"
-import { Loading } from "../../parts/States.tsx"
+import { Failure, Loading } from "../../parts/States.tsx"
 import { useSession } from "../../session.ts"
 import { isTroubled, needOf } from "../ChannelNeeds.ts"
 import { AlertEntry, useOpenAlerts } from "../OpenAlerts.tsx"
@@ -22,6 +22,7 @@ import { shareOf } from "./Figures.tsx"
 interface Found {
   readonly entries: ReadonlyArray<ReactElement>
   readonly isPending: boolean
+  readonly error: unknown
 }
 
 /** Of one kind. The lists that the entries lead to have all of them. */
@@ -40,15 +41,24 @@ const worst = <Model,>(models: ReadonlyArray<Model>, of: (model: Model) => numbe
     .slice(0, mostShown)
 
 const useAlerts = (): Found => {
-  const { alerts, isPending } = useOpenAlerts()
-  return { isPending, entries: alerts.slice(0, mostShown).map((one) => <AlertEntry key={one.id} of={one} />) }
+  const { alerts, error, isPending } = useOpenAlerts()
+  const entries = alerts.slice(0, mostShown).map((one) => <AlertEntry key={one.id} of={one} />)
+  const more = alerts.length - mostShown
+  const all = <Link to="/alerts">Show all alerts</Link>
+  if (more <= 0) return { error, isPending, entries }
+  const last = (
+    <Entry key="more alerts" tone="bad" action={all}>
+      {counted(more, "more alert")} about channels
+    </Entry>
+  )
+  return { error, isPending, entries: [...entries, last] }
 }
 
 /** Channels that end or have ended, before there is an alert about them, or while somebody deals with it. */
 const useChannels = (): Found => {
   const { client, team } = useSession()
   const { alerts } = useOpenAlerts()
-  const { data, isPending } = useQuery({
+  const { data, error, isPending } = useQuery({
     queryKey: ["troubled channels", team],
     queryFn: () =>
       client.get("/sources/channels", { params: { query: { status: ["expiring", "error", "fallback"] } } }),
@@ -58,6 +68,7 @@ const useChannels = (): Found => {
   const alerted = new Set(alerts.map(({ source_id }) => source_id))
   const troubled = data?.models.filter(({ channel, source_id }) => isTroubled(channel) && !alerted.has(source_id)) ?? []
   return {
+    error,
     isPending,
     entries: troubled.slice(0, mostShown).map(({ channel, name, source_id }) => (
       <Entry
@@ -73,9 +84,10 @@ const useChannels = (): Found => {
 }
 
 const useFailing = (): Found => {
-  const { data, isPending } = useCounts<Row<"DestinationMetrics">>("destinations")
+  const { data, error, isPending } = useCounts<Row<"DestinationMetrics">>("destinations")
   const failing = worst(data?.models ?? [], ({ events_24h_failed_count }) => events_24h_failed_count)
   return {
+    error,
     isPending,
     entries: failing.map(
       ({ destination_id: id, events_24h_failed_count: failed, events_24h_successful_count: delivered }) => (
@@ -98,11 +110,12 @@ const useFailing = (): Found => {
 
 /** Queues in which many events wait, or some since hours. */
 const useQueues = (): Found => {
-  const { data, isPending } = useCounts<Row<"DestinationMetrics">>("destinations")
+  const { data, error, isPending } = useCounts<Row<"DestinationMetrics">>("destinations")
   const queues = worst(data?.models ?? [], ({ events_24h_pending_bins: bins, events_24h_pending_count: count }) =>
     count >= manyWait || bins.slice(0, -1).some((one) => one > 0) ? count : 0
   )
   return {
+    error,
     isPending,
     entries: queues.map(({ destination_id: id, events_24h_pending_count: count }) => (
       <Entry
@@ -139,10 +152,11 @@ const useUnverified = (ids: ReadonlyArray<string>) => {
 }
 
 const useSenders = (): Found => {
-  const { data, isPending } = useCounts<Row<"SourceMetrics">>("sources")
+  const { data, error, isPending } = useCounts<Row<"SourceMetrics">>("sources")
   const rejecting = worst(data?.models ?? [], ({ requests_24h_rejected_count }) => requests_24h_rejected_count)
   const unverified = useUnverified(rejecting.map(({ source_id }) => source_id)).data
   return {
+    error,
     isPending,
     entries: rejecting.map(({ requests_24h_rejected_count: rejected, source_id: id }) => {
       const count = unverified?.get(id) ?? 0
@@ -174,9 +188,10 @@ const useSenders = (): Found => {
 }
 
 const useRuns = (): Found => {
-  const { data, isPending } = useCounts<Row<"WorkflowMetrics">>("workflows")
+  const { data, error, isPending } = useCounts<Row<"WorkflowMetrics">>("workflows")
   const failing = worst(data?.models ?? [], ({ runs_24h_failed_count }) => runs_24h_failed_count)
   return {
+    error,
     isPending,
     entries: failing.map(({ runs_24h_failed_count: failed, workflow_id: id }) => (
       <Entry
@@ -198,15 +213,18 @@ const useRuns = (): Found => {
 export const Attention = () => {
   const found = [useAlerts(), useChannels(), useFailing(), useQueues(), useSenders(), useRuns()]
   const entries = found.flatMap((one) => one.entries)
+  const failure = found.find(({ error }) => error !== null && !isRefused(error))
+  const queries = useQueryClient()
   return (
     <Panel title="What needs attention">
       {entries.length > 0 ? (
         <Entries label="What needs attention">{entries}</Entries>
       ) : found.some(({ isPending }) => isPending) ? (
         <Loading />
-      ) : (
+      ) : failure !== undefined ? null : (
         <p className="muted">Nothing does: no channel, delivery, sender or run of 24 hours is in trouble.</p>
       )}
+      {failure === undefined ? null : <Failure error={failure.error} retry={() => queries.invalidateQueries()} />}
       <Issues />
     </Panel>
   )

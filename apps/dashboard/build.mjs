@@ -24,9 +24,14 @@ const mark = join(target, "digest")
 
 if (!existsSync(mark) || readFileSync(mark, "utf8") !== digest) await make()
 
+/** The names by which people know the types of destinations, as the API's document says: lists show them without reading it. */
+function destinationNames({ components: { schemas } }) {
+  const variants = schemas.DestinationWrite.anyOf.map(({ $ref }) => schemas[$ref.split("/").at(-1)])
+  return Object.fromEntries(variants.map(({ properties, title }) => [properties.type.enum[0], title]))
+}
+
 /** Who may make each call that changes something, as the API's document says: `src/may.ts` decides by it what the pages offer. */
-function permissions() {
-  const { paths } = JSON.parse(readFileSync(join(root, "packages/client/openapi.json"), "utf8"))
+function permissions({ paths }) {
   return Object.fromEntries(
     Object.entries(paths).flatMap(([path, calls]) =>
       Object.entries(calls).flatMap(([method, { security = [] }]) => {
@@ -45,6 +50,7 @@ function permissions() {
 
 async function make() {
   const { build } = await import("rolldown")
+  const document = JSON.parse(readFileSync(join(root, "packages/client/openapi.json"), "utf8"))
   // By a rename: a gateway that reads the files meanwhile finds all of them or the previous ones.
   const aside = `${target}.${process.pid}`
   const assets = join(aside, "assets")
@@ -58,7 +64,11 @@ async function make() {
       onLog: (level, log, report) => log.code === "MODULE_LEVEL_DIRECTIVE" || report(level, log),
       transform: {
         jsx: { runtime: "automatic" },
-        define: { "process.env.NODE_ENV": '"production"', PERMISSIONS: JSON.stringify(permissions()) }
+        define: {
+          "process.env.NODE_ENV": '"production"',
+          PERMISSIONS: JSON.stringify(permissions(document)),
+          DESTINATION_NAMES: JSON.stringify(destinationNames(document))
+        }
       },
       output: {
         dir: assets,

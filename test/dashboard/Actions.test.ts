@@ -55,9 +55,17 @@ describe.skipIf(!hasBrowser)("Actions of the dashboard", () => {
     expect(await rejected.getByRole("link", { name: "Show the rejected ones" }).getAttribute("href")).toContain(
       `source_id=${made.off}&status=rejected`
     )
-    const failed = page.getByText(/ failed in 24 hours/)
-    expect(await failed.getByRole("link", { name: "Show the failed runs" }).getAttribute("href")).toContain(
-      "runs?status=failed"
+    const attention = page.getByRole("list", { name: "What needs attention" })
+    const entry = (text: RegExp, action: string) =>
+      attention.getByRole("listitem").filter({ hasText: text }).getByRole("link", { name: action }).getAttribute("href")
+    expect(await entry(/^1 run of .* failed in 24 hours/, "Show the failed runs")).toContain(
+      `workflows/${made.failing.workflow}?status=failed`
+    )
+    expect(await entry(/^1 event to .* failed in 24 hours: 100 %/, "See why, and retry them")).toContain(
+      `destination_id=${made.dead}&status=FAILED`
+    )
+    expect(await entry(/^1 request to .* was rejected in 24 hours/, "Show the rejected ones")).toContain(
+      `source_id=${made.off}&status=rejected`
     )
     const figure = (label: string | RegExp) => page.locator(".figure").filter({ hasText: label }).locator("strong")
     await figure("p50 / p99 to the target, of all 1")
@@ -78,6 +86,8 @@ describe.skipIf(!hasBrowser)("Actions of the dashboard", () => {
     const alert = page.getByRole("listitem").filter({ hasText: "does not work" })
     await alert.getByRole("button", { name: "Acknowledge" }).click()
     await alert.waitFor({ state: "detached" })
+    // Somebody deals with it, but it still needs something.
+    await attention.getByRole("listitem").filter({ hasText: "does not notify: The provider does not make" }).waitFor()
     await turnTo(page, `destinations/${made.dead}`)
     await press(page, "Acknowledge")
     const issues = page.getByRole("table", { name: "Issues" })

@@ -141,6 +141,59 @@ describe.skipIf(!hasBrowser)("Lists of the dashboard", () => {
     await page.unroute("**/v1/requests?*")
   })
 
+  it("Sources, destinations and connections are narrowed by name, by type and by their ends, and a list says when nothing matches", async ({
+    page,
+    sent
+  }) => {
+    await turnTo(page, "destinations")
+    await page.locator(".list .row").first().waitFor()
+    await addFilter(page, "type:slack")
+    await page.waitForURL(/type=CHAT_BOT/)
+    await page.getByText("No destination matches these filters.").waitFor()
+    await page.getByRole("button", { name: "Remove the filter Type: Slack" }).click()
+    await page.locator(".list .row").first().waitFor()
+    await turnTo(page, "sources")
+    const row = page.locator(`.list a[href$="${sent.source.id}"]`)
+    await addFilter(page, `name:${sent.source.name}`)
+    await page.waitForURL(new RegExp(`[?&]id=${sent.source.id}`))
+    await row.waitFor()
+    await addFilter(page, "type:stripe")
+    await page.getByText("No source matches these filters.").waitFor()
+    await row.waitFor({ state: "detached" })
+    await turnTo(page, "connections")
+    await addFilter(page, `source:${sent.source.name}`)
+    await page.waitForURL(new RegExp(`source_id=${sent.source.id}`))
+    await page.locator(".list .row").first().waitFor()
+    await addFilter(page, "paused:yes")
+    await page.getByText("No connection matches these filters.").waitFor()
+    await turnTo(page, "workflows")
+    await addFilter(page, "status:paused")
+    await page.getByText("No workflow matches these filters.").waitFor()
+    expect(await violations(page)).toEqual([])
+  })
+
+  it("Somebody in two teams switches between them: lists show the rows of the other team, and the page of a record becomes its list", async ({
+    gateway,
+    sent,
+    signedIn
+  }) => {
+    const second = await gateway.forTeam()
+    const token = await gateway.session("owner")
+    const { body } = await gateway.call("GET", "/auth/me", undefined, token)
+    await gateway.sql("insert into memberships values ($1, $2, 'owner', now())", [second.team, body.user.id])
+    const theirs = await second.source()
+    const page = await signedIn(token)
+    await turnTo(page, `sources/${sent.source.id}?from=now-1h`)
+    await heading(page, sent.source.name).waitFor()
+    await page.getByLabel("Team", { exact: true }).selectOption(second.team)
+    await page.waitForURL(/\/sources$/)
+    await page.locator(`.list a[href$="${theirs.id}"]`).waitFor()
+    expect(await page.locator(`.list a[href$="${sent.source.id}"]`).count()).toBe(0)
+    // The browser remembers the team.
+    await page.reload()
+    await page.locator(`.list a[href$="${theirs.id}"]`).waitFor()
+  })
+
   it("An event leads to the form that edits its request and sends it", async ({ page, sent }) => {
     await turnTo(page, `events/${sent.event}`)
     await page.getByRole("link", { name: "Edit and send…" }).click()

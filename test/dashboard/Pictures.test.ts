@@ -45,7 +45,7 @@ const shots: Readonly<Record<string, Shot>> = {
     at: "connections/new",
     first: async (page) => {
       await picked("Source", "another")(page)
-      await page.getByLabel("Type of the source").selectOption("STRIPE")
+      await page.getByLabel("Type of the source", { exact: true }).selectOption("STRIPE")
     }
   },
   "/sources": { at: "sources" },
@@ -143,7 +143,7 @@ type Look = keyof typeof looks
 
 const fileOf = (route: string, look: Look): string => `${nameOf(route)}.${look}.webp`
 
-const largestKiB = 80
+const largestKiB = 90
 const allMiB = 8
 
 const gallery = (): string =>

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest"
 import { differences } from "../support/DashboardActions.ts"
-import { hasBrowser, it, turnTo } from "../support/DashboardPage.ts"
+import { hasBrowser, heading, it, turnTo, violations } from "../support/DashboardPage.ts"
 import { patience } from "../support/Waiting.ts"
 
 /** Sources, destinations and connections are changed in the forms in which they are made. */
@@ -197,6 +197,56 @@ describe.skipIf(!hasBrowser)("Forms of resources", () => {
       .getByRole("group", { name: "auth (required)" })
       .getByLabel(/^username/)
       .waitFor()
+  })
+
+  it("The type of a destination is found by the name that people search, and lists and pages show that name", async ({
+    gateway,
+    page
+  }) => {
+    await turnTo(page, "destinations/new")
+    const search = page.getByLabel("Search the type by name")
+    const type = page.getByLabel("Type", { exact: true })
+    const sought = {
+      slack: "CHAT_BOT",
+      discord: "CHAT_WEBHOOK",
+      telegram: "MESSENGER_MESSAGE",
+      whatsapp: "MESSAGING_CHAT",
+      s3: "OBJECT_STORE_S",
+      postgres: "SQL_DATABASE",
+      mariadb: "MYSQL",
+      "google sheets": "SPREADSHEET",
+      gmail: "MAILBOX_EMAIL",
+      "pub/sub": "GCP_PUBSUB"
+    }
+    for (const [text, found] of Object.entries(sought)) {
+      await search.fill(text)
+      expect([text, await type.inputValue()]).toEqual([text, found])
+    }
+    await search.fill("no such service")
+    await page.getByText("No type has this name: all are offered.").waitFor()
+    const names = await type.locator("option").allInnerTexts()
+    expect([names[0], new Set(names).size]).toEqual(["HTTP", names.length])
+    await search.fill("tele")
+    await page.getByRole("heading", { name: "Settings of Telegram" }).waitFor()
+    await page.getByText("Sends a message to a chat as a bot (Telegram).").waitFor()
+    expect(await violations(page)).toEqual([])
+
+    const { id } = await gateway.destination({ url: "https://api.example.com" })
+    const name = gateway.name("team chat")
+    await gateway.api("PATCH", `/destinations/${id}`, {
+      name,
+      type: "MESSENGER_MESSAGE",
+      config: { chat_id: "1", text_template: "Paid", auth_type: "CHAT_BOT_TOKEN", auth: { bot_token: "1:a-token" } }
+    })
+    await turnTo(page, `destinations?id=${id}`)
+    await page.locator(".list .row").getByText("Telegram", { exact: true }).waitFor()
+    await page.locator(".list .row").click()
+    await page.getByText("Telegram (MESSENGER_MESSAGE)").waitFor()
+    await page.getByRole("link", { name: "Show its charts" }).click()
+    await heading(page, "Overview").waitFor()
+    await page.getByRole("button", { name: /^Remove the filter Destination: / }).waitFor()
+    await page.getByRole("link", { name: "Events delivered" }).click()
+    await page.waitForURL(new RegExp(`destination_id=${id}`))
   })
 
   it("They carry out every action that the table names them for, and none that it does not have", ({ carried }) => {

@@ -14,7 +14,7 @@ describe.skipIf(!hasBrowser)("Sources in the dashboard", () => {
     await turnTo(page, "sources/new")
     const name = gateway.name("payments")
     await page.getByLabel("Name", { exact: true }).fill(name)
-    await page.getByLabel("Search by name").fill("strip")
+    await page.getByLabel("Search the type by name").fill("strip")
     const type = page.getByLabel("Type", { exact: true })
     expect(await type.inputValue()).toBe("STRIPE")
     await page.getByText("Payments, subscriptions, invoices and payouts.").waitFor()

@@ -38,9 +38,18 @@ export const destinationTypesPage = (): Promise<string> =>
     "# Destination types",
     "The settings of each type, the authentication of its deliveries, and the services with which it was tested. This page is generated from the table of connectors and from the rows with which the suites test each connector (`packages/connectors/test/rows`); `npm test -- test/published -u` writes it.",
     table(
-      ["`type`", "What it does", "Settings (\\*: required)", "`auth_type`", "Default rate limit", "Tested with"],
+      [
+        "`type`",
+        "Name",
+        "What it does",
+        "Settings (\\*: required)",
+        "`auth_type`",
+        "Default rate limit",
+        "Tested with"
+      ],
       connectors.map((row) => [
         code(row.type),
+        row.name,
         row.description,
         settingsOf(row),
         row.auths.map(code).join(" "),

@@ -122,6 +122,7 @@ export const actions = {
     "/workflows/$id: Pause: PATCH /workflows/{id}",
     "/workflows/new: Create the workflow: POST /workflow-templates/{key}/instantiate"
   ],
+  Reasons: ["/requests/$id: Which condition?: POST /filters/test"],
   ResourceForms: [
     "/destinations/$id: Try it: POST /destinations/test",
     "/destinations/new: Try it: POST /destinations/test"

@@ -112,8 +112,15 @@ const Theme = () => {
   )
 }
 
+/** The page of the menu to which the shown one belongs. */
+const menuPage = (): string => {
+  const first = `/${location.pathname.slice(folder.pathname.length).split("/", 1)[0]}`
+  return groups.some(({ pages }) => pages.some(([to]) => to === first)) ? first : "/"
+}
+
 const Teams = () => {
   const { client, me, showTeam, team } = useSession()
+  const navigate = useNavigate()
   const teams = useQuery({
     queryKey: ["teams"],
     queryFn: () => client.get("/teams"),
@@ -123,7 +130,15 @@ const Teams = () => {
   const all = teams.data?.data ?? []
   if (all.length < 2) return <span className="muted">{all[0]?.name ?? team}</span>
   return (
-    <select aria-label="Team" value={team} onChange={({ target }) => showTeam(target.value)}>
+    <select
+      aria-label="Team"
+      value={team}
+      onChange={({ target }) => {
+        showTeam(target.value)
+        // What the page and its filters name belongs to the team before.
+        void navigate({ to: menuPage() })
+      }}
+    >
       {all.map(({ id, name }) => (
         <option key={id} value={id}>
           {name}

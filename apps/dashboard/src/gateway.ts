@@ -108,4 +108,7 @@ export const endSession = async (isUser: boolean): Promise<void> => {
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : "The gateway could not be reached."
 
+/** Whether the caller may not read something. */
+export const isRefused = (error: unknown): boolean => error instanceof TidegateError && error.status === 403
+
 export const isSignedOut = (error: unknown): boolean => error instanceof TidegateError && error.status === 401

@@ -3,18 +3,13 @@ import { folder } from "./gateway.ts"
 import { Attempt, Attempts } from "./pages/Attempts.tsx"
 import { BulkOperation, BulkOperations } from "./pages/BulkOperations.tsx"
 import { Event, Events } from "./pages/Events.tsx"
-import { NewConnection, NewDestination, NewSource } from "./pages/New.tsx"
-import { NewWorkflow } from "./pages/NewWorkflow.tsx"
 import { Overview } from "./pages/Overview.tsx"
 import { Request, Requests } from "./pages/Requests.tsx"
-import { Connection } from "./pages/resources/Connection.tsx"
 import { Destination } from "./pages/resources/Destination.tsx"
 import { Connections, Destinations, Sources } from "./pages/resources/Lists.tsx"
 import { Source } from "./pages/resources/Source.tsx"
 import { Transformations } from "./pages/transformations/Transformations.tsx"
-import { Run } from "./pages/workflows/Run.tsx"
 import { Runs } from "./pages/workflows/Runs.tsx"
-import { Workflow } from "./pages/workflows/Workflow.tsx"
 import { Workflows } from "./pages/workflows/Workflows.tsx"
 import { searchOf } from "./parts/Filters.tsx"
 import { Failure } from "./parts/States.tsx"
@@ -50,23 +45,22 @@ const pages = [
   ["/bulk-operations", BulkOperations],
   ["/bulk-operations/$id", BulkOperation],
   ["/bulk-operations/$of/$id", BulkOperation],
-  ["/sources/new", NewSource],
-  ["/destinations/new", NewDestination],
-  ["/connections/new", NewConnection],
+  ["/sources/new", lazyRouteComponent(() => import("./pages/New.tsx"), "NewSource")],
+  ["/destinations/new", lazyRouteComponent(() => import("./pages/New.tsx"), "NewDestination")],
+  ["/connections/new", lazyRouteComponent(() => import("./pages/New.tsx"), "NewConnection")],
   ["/sources", Sources],
   ["/sources/$id", Source],
   ["/destinations", Destinations],
   ["/destinations/$id", Destination],
   ["/connections", Connections],
-  ["/connections/$id", Connection],
+  ["/connections/$id", lazyRouteComponent(() => import("./pages/resources/Connection.tsx"), "Connection")],
   ["/transformations", Transformations],
   ["/transformations/new", editor],
   ["/transformations/$id", editor],
   ["/workflows", Workflows],
-  ["/workflows/new", NewWorkflow],
-  ["/workflows/$id", Workflow],
-  ["/workflows/$id/runs/$runId", Run],
-  // Loaded when they are opened.
+  ["/workflows/new", lazyRouteComponent(() => import("./pages/NewWorkflow.tsx"), "NewWorkflow")],
+  ["/workflows/$id", lazyRouteComponent(() => import("./pages/workflows/Workflow.tsx"), "Workflow")],
+  ["/workflows/$id/runs/$runId", lazyRouteComponent(() => import("./pages/workflows/Run.tsx"), "Run")],
   ["/workflows/$id/edit", lazyRouteComponent(() => import("./pages/workflows/editor/Editor.tsx"), "WorkflowEditor")],
   ["/workflows/$id/versions", lazyRouteComponent(() => import("./pages/workflows/Versions.tsx"), "Versions")],
   ["/workflows/$id/triggers", lazyRouteComponent(() => import("./pages/triggers/Triggers.tsx"), "Triggers")],

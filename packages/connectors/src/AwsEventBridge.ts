@@ -70,6 +70,7 @@ const judge = (answer: Answer): Verdict => {
 /** Puts events onto an event bus of Amazon EventBridge. */
 export const awsEventBridge = connector({
   type: "AWS_EVENTBRIDGE",
+  name: "Amazon EventBridge",
   description: "Puts an event onto an event bus of Amazon EventBridge.",
   settings: {
     region: needed(AwsRegion.annotate({ description: "The region of the event bus" }), "the region of the event bus"),

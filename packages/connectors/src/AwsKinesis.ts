@@ -27,6 +27,7 @@ const longestKey = 256
 /** Puts records into a stream of Amazon Kinesis Data Streams. */
 export const awsKinesis = connector({
   type: "AWS_KINESIS",
+  name: "Amazon Kinesis",
   description: "Puts a record into a stream of Amazon Kinesis.",
   settings: {
     region: needed(AwsRegion.annotate({ description: "The region of the stream" }), "the region of the stream"),

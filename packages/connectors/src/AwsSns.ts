@@ -84,6 +84,7 @@ const resultsIn = ({ body }: Answer): ReadonlyArray<Readonly<Record<string, stri
 /** Publishes messages to a topic of Amazon SNS. */
 export const awsSns = connector({
   type: "AWS_SNS",
+  name: "Amazon SNS",
   description: "Publishes a message to a topic of Amazon SNS.",
   settings: {
     topic_arn: needed(TopicArn, "the ARN of the topic"),

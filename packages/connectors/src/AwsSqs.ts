@@ -75,6 +75,7 @@ export const leadsToQueue = ({ queue_url }: Pick<Queue, "queue_url">): string =>
 /** Sends messages to a queue of Amazon SQS. */
 export const awsSqs = connector({
   type: "AWS_SQS",
+  name: "Amazon SQS",
   description: "Sends a message to a queue of Amazon SQS.",
   settings: {
     ...queueSettings,

@@ -108,6 +108,7 @@ const judge = (answer: Answer): Verdict => {
 /** Sends messages to a queue or topic of Azure Service Bus (Send Message). */
 export const azureServiceBus = connector({
   type: "AZURE_SERVICE_BUS",
+  name: "Azure Service Bus",
   description: "Sends a message to a queue or topic of Azure Service Bus.",
   settings: {
     endpoint: needed(

@@ -53,6 +53,7 @@ const inBlocks: Escape = { text: (text) => jsonEscape.text(unmarked(text)), valu
 /** Sends messages of a bot to a channel (Slack, chat.postMessage). */
 export const chatBot = connector({
   type: "CHAT_BOT",
+  name: "Slack",
   description: "Posts to a channel as a bot (Slack).",
   settings: {
     channel: needed(

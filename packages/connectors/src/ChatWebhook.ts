@@ -24,6 +24,7 @@ const maskedUrl = (written: string): string => {
 /** Sends messages through the webhook of a channel (Discord). The URL is a secret, because anybody who knows it can post. */
 export const chatWebhook = connector({
   type: "CHAT_WEBHOOK",
+  name: "Discord",
   description: "Posts to a channel through its webhook (Discord).",
   settings: {
     url: secret(

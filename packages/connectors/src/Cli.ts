@@ -8,6 +8,7 @@ const localOrigin = "http://localhost"
 /** A program on a developer's own machine, reached through a tunnel that it keeps open itself. */
 export const cli = connector({
   type: "CLI",
+  name: "Command line",
   description: "Delivers to a program on somebody's own machine, through a tunnel.",
   settings: {
     path: setting(Path.annotate({ description: "What is appended to the address of the local program" }), "/"),

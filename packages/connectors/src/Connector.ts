@@ -28,6 +28,8 @@ import type { SqlServers } from "./SqlServers.ts"
  */
 export interface Connector<Own extends Settings = Settings> {
   readonly type: string
+  /** The name by which people know the service, such as `Slack`. */
+  readonly name: string
   /** For the API document. */
   readonly description: string
   readonly settings: Own

@@ -11,6 +11,7 @@ const apis = [api, "https://api.eu.sendgrid.com"] as const
 /** Sends e-mail by an API (SendGrid, mail/send). The account must be allowed to send from the sender's address. */
 export const emailApi = connector({
   type: "EMAIL_API_EMAIL",
+  name: "SendGrid",
   description: "Sends an e-mail by an API (SendGrid).",
   settings: {
     ...senderSettings("a verified sender"),

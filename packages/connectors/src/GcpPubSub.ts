@@ -72,6 +72,7 @@ const judge = (answer: Answer): Verdict => {
 /** Publishes messages to a topic of Google Cloud Pub/Sub (projects.topics.publish). */
 export const gcpPubSub = connector({
   type: "GCP_PUBSUB",
+  name: "Google Cloud Pub/Sub",
   description: "Publishes a message to a topic of Google Cloud Pub/Sub.",
   settings: {
     project_id: projectId,

@@ -8,6 +8,7 @@ import { concurrency, forwarding, forwardsPath, HttpUrl, needed, pacing, patienc
 /** Forwards requests to a URL. */
 export const http = connector({
   type: "HTTP",
+  name: "HTTP",
   description: "Delivers to a URL.",
   settings: {
     url: needed(

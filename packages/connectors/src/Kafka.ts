@@ -146,6 +146,7 @@ export const kafkaPlace = (
 /** Publishes records to a topic of Kafka. */
 export const kafka = connector({
   type: "KAFKA",
+  name: "Apache Kafka",
   description: "Publishes a record to a topic of Kafka.",
   settings: {
     bootstrap_servers: kafkaTopic.bootstrap_servers,

@@ -9,6 +9,7 @@ const api = "https://gmail.googleapis.com"
 /** Sends e-mail from a user's own mailbox (Gmail, messages.send), whose address is the sender. */
 export const mailbox = connector({
   type: "MAILBOX_EMAIL",
+  name: "Gmail",
   description: "Sends an e-mail from a mailbox (Gmail).",
   settings: mailSettings,
   pace: { perSecond: 1, because: "a mailbox sends about two letters a second, and some hundred a day" },

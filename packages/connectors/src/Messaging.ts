@@ -190,6 +190,7 @@ const judge = (answer: Answer): Verdict => {
 
 export const messagingSms = connector({
   type: "MESSAGING_SMS",
+  name: "Twilio SMS",
   description: "Sends a text message (Twilio).",
   settings: bodied,
   pace: perNumber,
@@ -206,6 +207,7 @@ export const messagingSms = connector({
 
 export const messagingMms = connector({
   type: "MESSAGING_MMS",
+  name: "Twilio MMS",
   description: "Sends a text message with media (Twilio), which the API fetches from their URLs.",
   settings: {
     ...bodied,
@@ -250,6 +252,7 @@ const mediaUrl = (fill: Fill, one: DeliveryTemplate): string => {
 
 export const messagingChat = connector({
   type: "MESSAGING_CHAT",
+  name: "Twilio WhatsApp",
   description: "Sends a chat message (Twilio, WhatsApp and kin).",
   settings: {
     ...sender,

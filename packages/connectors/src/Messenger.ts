@@ -54,6 +54,7 @@ const YesOrNo = (description: string) =>
 /** Sends messages of a bot to a chat (Telegram, sendMessage). The token is part of the URL, so attempts show a masked URL. */
 export const messenger = connector({
   type: "MESSENGER_MESSAGE",
+  name: "Telegram",
   description: "Sends a message to a chat as a bot (Telegram).",
   settings: {
     chat_id: needed(

@@ -15,6 +15,7 @@ const MockPath = Path.annotate({
 /** A target that always works: it echoes the request, for experiments. */
 export const mockApi = connector({
   type: "MOCK_API",
+  name: "Mock",
   description: "Delivers to nobody: it answers 200, and echoes.",
   settings: { path: setting(MockPath, "/"), ...forwarding, ...pacing },
   none: {

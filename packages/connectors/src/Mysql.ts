@@ -66,6 +66,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
 /** Inserts rows into a table of a MySQL or MariaDB database. */
 export const mysql = connector({
   type: "MYSQL",
+  name: "MySQL and MariaDB",
   description: "Inserts a row into a table of a MySQL or MariaDB database.",
   settings: {
     ...serverAddress(3_306, "db.example.com"),

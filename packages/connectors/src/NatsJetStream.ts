@@ -95,6 +95,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
 /** Publishes messages to streams of NATS. */
 export const natsJetStream = connector({
   type: "NATS_JETSTREAM",
+  name: "NATS JetStream",
   description: "Publishes a message to a stream of NATS JetStream.",
   settings: {
     ...serverAddress(4_222, "nats.example.com"),

@@ -189,6 +189,7 @@ const exampleKey = { access_key_id: "AKIA0000000000000000", secret_access_key: "
 /** Objects in a bucket of Cloudflare R2. */
 export const objectStoreR = connector({
   type: "OBJECT_STORE_R",
+  name: "Cloudflare R2",
   description: "Stores each event as an object (Cloudflare R2).",
   settings: {
     account_id: needed(
@@ -224,6 +225,7 @@ export const objectStoreR = connector({
 /** Objects in a bucket of Amazon S3, and of compatible stores. */
 export const objectStoreS = connector({
   type: "OBJECT_STORE_S",
+  name: "Amazon S3",
   description: "Stores each event as an object (Amazon S3 and kin).",
   settings: {
     region: needed(

@@ -11,6 +11,7 @@ const seconds = "must be a whole number from 1 to 3600"
 /** A consumer without a URL: it fetches its messages from the gateway, and acknowledges them. */
 export const pull = connector({
   type: "PULL",
+  name: "Pull queue",
   description: "Delivers to a consumer that fetches its messages from the gateway and acknowledges them.",
   settings: {
     lease_seconds: setting(

@@ -66,6 +66,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
 /** Publishes messages to an exchange of RabbitMQ, by AMQP 0-9-1. */
 export const rabbitMq = connector({
   type: "RABBITMQ",
+  name: "RabbitMQ",
   description: "Publishes a message to an exchange of RabbitMQ.",
   settings: {
     ...serverAddress(5_671, "rabbit.example.com"),

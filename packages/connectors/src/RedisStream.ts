@@ -63,6 +63,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
 /** Adds entries to streams of Redis, or of a server that speaks its protocol. */
 export const redisStream = connector({
   type: "REDIS_STREAM",
+  name: "Redis Streams",
   description: "Adds an entry to a stream of Redis.",
   settings: {
     ...serverAddress(6_379, "redis.example.com"),

@@ -56,6 +56,7 @@ const onWire = (address: string): string => {
 /** Sends e-mail over a mail server of the destination's owner. */
 export const smtp = connector({
   type: "SMTP",
+  name: "E-mail by SMTP",
   description: "Sends an e-mail through your own mail server.",
   settings: {
     ...serverAddress(587, "smtp.example.com"),

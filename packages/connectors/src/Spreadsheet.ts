@@ -48,6 +48,7 @@ const metadata = ["event_id", "request_id", "source_id", "connection_id", "creat
 /** Appends rows to a spreadsheet (Google Sheets, values:append). */
 export const spreadsheet = connector({
   type: "SPREADSHEET",
+  name: "Google Sheets",
   description: "Appends a row to a spreadsheet (Google Sheets).",
   settings: {
     spreadsheet_id: needed(

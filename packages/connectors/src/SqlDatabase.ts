@@ -47,6 +47,7 @@ const isNotJson = (failure: SqlRefusal | SessionFailure): boolean =>
 /** Inserts rows into a table of a PostgreSQL database. */
 export const sqlDatabase = connector({
   type: "SQL_DATABASE",
+  name: "PostgreSQL",
   description: "Inserts a row into a table of a PostgreSQL database.",
   settings: {
     ...serverAddress(5_432, "db.example.com"),

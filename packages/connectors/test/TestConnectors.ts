@@ -33,6 +33,7 @@ export const makeLine = (): Line => ({
 export const lineConnector = (line: Line) =>
   connector({
     type: "TEST_LINE",
+    name: "Line",
     description: "Keeps what it is sent.",
     settings: {
       line: needed(text.check(Schema.isMaxLength(100, { message: "must be at most 100 characters" })), "a line's name"),

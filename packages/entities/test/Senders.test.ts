@@ -38,6 +38,7 @@ const senders: Readonly<Record<string, () => Sender>> = {
 const row = (type: string, open: () => Sender): Connector =>
   connector({
     type,
+    name: type,
     description: "A test's.",
     settings: { ...pacing },
     auths: ["NO_AUTH"],

@@ -13,31 +13,10 @@ import { Status, wordsOf } from "../parts/Status.tsx"
 import { PagedRows, Read, Rows } from "../parts/Table.tsx"
 import { Time } from "../parts/Time.tsx"
 import { useRole, useSession } from "../session.ts"
+import { needOf } from "./ChannelNeeds.ts"
 
 type Listed = Row<"ChannelSource">
 type Channel = Row<"Channel">
-
-/** What a channel that does not work needs, by the reason of its status. */
-const needs: Readonly<Record<string, string>> = {
-  account_missing: "It has no account. Name one in the settings of the source.",
-  account_expired: "The provider does not renew the token of its account. Connect the account again.",
-  account_revoked:
-    "Its account was revoked. Connect the account again, or name another one in the settings of the source.",
-  provision_failed: "The provider does not make the subscription. Repair what the error says, then try again.",
-  subscription_expired: "Its subscription has ended. Try again; if it ends once more, look at the error.",
-  renewal_due: "Its subscription ends soon. The gateway renews it; you need to do nothing.",
-  renewal_failed: "Its subscription could not be renewed. The gateway tries again until it ends. Look at the error.",
-  provisioning: "The gateway is making its subscriptions. You need to do nothing.",
-  source_disabled: "Its source is disabled. Enable the source.",
-  no_targets: "The settings of the source select nothing at the provider, so nothing is watched."
-}
-
-const needOf = ({ fallback, status, status_reason }: Channel): string | null => {
-  if (status === "fallback") {
-    return `Polling stands in${fallback.reason === null ? "" : ` (${fallback.reason.replaceAll("_", " ")})`}: items arrive by the schedule. Repair what the error says, then try again.`
-  }
-  return status_reason === null ? null : (needs[status_reason] ?? wordsOf(status_reason))
-}
 
 const columns: ReadonlyArray<Column<Listed>> = [
   { title: "Status", width: "110px", cell: ({ channel }) => <Status of={channel.status} /> },

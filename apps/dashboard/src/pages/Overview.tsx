@@ -1,28 +1,37 @@
 import { useQuery } from "@tanstack/react-query"
 import { Bars } from "../parts/Bars.tsx"
-import { Range, rangeOf, useFilters } from "../parts/Filters.tsx"
-import { Issues } from "../parts/Issues.tsx"
+import { type Filter, FilterBar } from "../parts/FilterBar.tsx"
+import { Range, rangeOf, useFilters, valuesOf } from "../parts/Filters.tsx"
 import { Panel } from "../parts/Panel.tsx"
 import { eventBars, requestBars } from "../parts/Series.ts"
 import { Failure, Loading } from "../parts/States.tsx"
 import { useSession } from "../session.ts"
-import { OpenAlerts } from "./OpenAlerts.tsx"
+import { Attention } from "./overview/Attention.tsx"
 import { Figures } from "./overview/Figures.tsx"
-import { FailedRuns, WorstDestinations, WorstSources } from "./overview/Worst.tsx"
+import { WorstDestinations, WorstSources } from "./overview/Worst.tsx"
 
-export const Overview = () => {
+const filters: ReadonlyArray<Filter> = [
+  { name: "source_id", label: "Source", kind: "sources" },
+  { name: "destination_id", label: "Destination", kind: "destinations" }
+]
+
+/** The numbers of the time range, and how they came about over it: of the team, or of a source or a destination. */
+const Numbers = () => {
   const { client, team } = useSession()
   const { search } = useFilters()
   const range = rangeOf(search)
   const query = { to: "now", ...range }
+  // A request has no destination: it is counted for its source.
+  const ofRequests = valuesOf(search, ["source_id"])
+  const ofEvents = valuesOf(search, ["source_id", "destination_id"])
   const requests = useQuery({
-    queryKey: ["series", "requests", team, range],
-    queryFn: () => client.get("/metrics/requests", { params: { query } }),
+    queryKey: ["series", "requests", team, range, ofRequests],
+    queryFn: () => client.get("/metrics/requests", { params: { query: { ...query, ...ofRequests } } }),
     refetchInterval: 10_000
   })
   const events = useQuery({
-    queryKey: ["series", "events", team, range],
-    queryFn: () => client.get("/metrics/events", { params: { query } }),
+    queryKey: ["series", "events", team, range, ofEvents],
+    queryFn: () => client.get("/metrics/events", { params: { query: { ...query, ...ofEvents } } }),
     refetchInterval: 10_000
   })
   const failure = requests.error ?? events.error
@@ -33,7 +42,7 @@ export const Overview = () => {
   const routed = events.data.series
   const charts = [
     {
-      title: "Requests: accepted, rejected",
+      title: `Requests: accepted, rejected${"destination_id" in ofEvents ? " (to any destination)" : ""}`,
       label: "Requests",
       bars: requestBars(received),
       end: requests.data.date_range.end
@@ -47,13 +56,7 @@ export const Overview = () => {
   ]
   return (
     <>
-      <header>
-        <h1>Overview</h1>
-        <Range />
-      </header>
-      <OpenAlerts />
-      <FailedRuns />
-      <Figures received={received} routed={routed} />
+      <Figures received={received} routed={routed} ofRequests={ofRequests} ofEvents={ofEvents} />
       <div className="columns">
         {charts.map(({ bars, end, label, title }) => (
           <Panel key={label} title={title}>
@@ -61,11 +64,24 @@ export const Overview = () => {
           </Panel>
         ))}
       </div>
-      <Panel title="What needs attention">
-        <Issues />
-        <WorstDestinations />
-        <WorstSources />
-      </Panel>
     </>
   )
 }
+
+export const Overview = () => (
+  <>
+    <header>
+      <h1>Overview</h1>
+      <div className="filters">
+        <Range />
+        <FilterBar path="/metrics/events" of={filters} />
+      </div>
+    </header>
+    <Attention />
+    <Numbers />
+    <Panel title="Destinations and sources in 24 hours">
+      <WorstDestinations />
+      <WorstSources />
+    </Panel>
+  </>
+)

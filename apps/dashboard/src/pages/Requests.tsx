@@ -23,6 +23,7 @@ import { useSession } from "../session.ts"
 import { CopyCurl } from "./CopyCurl.tsx"
 import { rejections } from "./trace/Causes.ts"
 import { Executions } from "./trace/Executions.tsx"
+import { Ignored } from "./trace/Ignored.tsx"
 import { Timeline } from "./trace/Timeline.tsx"
 
 type Request = Row<"Request">
@@ -206,9 +207,15 @@ export const Request = () => {
         </Suspense>
       )}
       {no_event_reason === null ? null : (
-        <div className="notice">{rejections[request.rejection_cause ?? ""] ?? no_event_reason.message}</div>
+        <div className="notice">
+          {rejections[request.rejection_cause ?? ""] ?? no_event_reason.message}{" "}
+          {request.status === "rejected" ? (
+            <Link to={`/sources/${request.source_id}`}>Show the settings of the source</Link>
+          ) : null}
+        </div>
       )}
       <Timeline trace={trace.data} />
+      <Ignored key={`ignored ${id}`} of={trace.data} />
       <Executions of={trace.data.transformations} />
       <div className="columns">
         <Panel

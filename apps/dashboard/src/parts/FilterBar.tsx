@@ -15,6 +15,8 @@ export interface Filter {
   readonly isText?: boolean
   readonly kind?: Kind
   readonly values?: ReadonlyArray<Value>
+  /** These values are not read yet. */
+  readonly isLoading?: boolean
   /** Values that stand for several ones of the document. */
   readonly more?: ReadonlyArray<string>
   /** It takes a text that is written without a name. */
@@ -28,9 +30,12 @@ const withWords = (values: ReadonlyArray<string>): ReadonlyArray<Value> =>
   values.map((value) => [value, wordsOfValue(value)])
 
 const usePossible = (path: string, filters: ReadonlyArray<Filter>, isOpen: boolean) => {
+  const { search } = useFilters()
   const isDeclared = ({ isText = false, kind, values }: Filter) => isText || kind !== undefined || values !== undefined
   const document = useDocument(isOpen && !filters.every(isDeclared))
-  const names = useNamesOf(filters.flatMap(({ kind }) => kind ?? []))
+  // A page whose filters are not used reads no names for them.
+  const shown = filters.filter(({ name }) => isOpen || search[name] !== undefined)
+  const names = useNamesOf(shown.flatMap(({ kind }) => kind ?? []))
   const known = filters.map((filter): Known => {
     const { isText = false, isUsual = false, kind, label, more = [], name, values } = filter
     const key = filter.key ?? name.replace(/_id$/, "")
@@ -42,7 +47,8 @@ const usePossible = (path: string, filters: ReadonlyArray<Filter>, isOpen: boole
     return { name, key, label, values: possible, hasIds: kind !== undefined, isUsual }
   })
   const isNamed = filters.every(({ kind }) => kind === undefined || names(kind) !== undefined)
-  return { known, isLoading: document.isLoading || (isOpen && !isNamed) }
+  const isRead = isNamed && filters.every(({ isLoading }) => isLoading !== true)
+  return { known, isLoading: document.isLoading || (isOpen && !isRead) }
 }
 
 /** What a chip says of a value. */

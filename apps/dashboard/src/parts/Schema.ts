@@ -10,6 +10,7 @@ export interface Schema {
   readonly items?: Schema
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: ReadonlyArray<string>
+  readonly title?: string
   readonly description?: string
   readonly examples?: ReadonlyArray<unknown>
   readonly pattern?: string

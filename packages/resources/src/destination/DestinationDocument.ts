@@ -95,6 +95,7 @@ const writeOf = (row: Connector): Schema.Top => {
     .check(alsoBeside("config"))
     .annotate({
       identifier: `${typeName(row.type)}DestinationWrite`,
+      title: row.name,
       description: row.description,
       examples: [(isDefault ? example.body : row.example) as never]
     })

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { Row } from "../../gateway.ts"
-import { rangeOf, useFilters } from "../../parts/Filters.tsx"
+import { rangeOf, useFilters, valuesOf } from "../../parts/Filters.tsx"
 import { waitingIn } from "../../parts/Series.ts"
 import { lengthOf, Time } from "../../parts/Time.tsx"
 import type { ReactNode } from "react"
@@ -29,13 +29,16 @@ interface Times {
 const quantile = (sorted: ReadonlyArray<number>, share: number): number | undefined =>
   sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)]
 
+/** Filters in force, as the API takes them. */
+type Narrowed = ReturnType<typeof valuesOf>
+
 /** How long the newest delivered events took, from their creation to the target's answer: with all waits and retries (ms). */
-const useTimes = (range: ReturnType<typeof rangeOf>): Times => {
+const useTimes = (range: ReturnType<typeof rangeOf>, ofEvents: Narrowed): Times => {
   const { client, team } = useSession()
   const { data } = useQuery({
-    queryKey: ["times", team, range],
+    queryKey: ["times", team, range, ofEvents],
     queryFn: async () => {
-      const query = { ...range, status: ["SUCCESSFUL" as const], limit: mostTimed }
+      const query = { ...range, ...ofEvents, status: ["SUCCESSFUL" as const], limit: mostTimed }
       const { has_more, models } = await client.get("/events", { params: { query } })
       const ms = models
         .flatMap(({ created_at, successful_at }) =>
@@ -53,9 +56,21 @@ const sum = <Point,>(points: ReadonlyArray<Point>, of: (point: Point) => number 
   points.reduce((all, point) => all + (of(point) ?? 0), 0)
 
 /** The numbers of a time range, each with the list that it counts. */
-export const Figures = ({ received, routed }: { readonly received: Received; readonly routed: Routed }) => {
+export const Figures = ({
+  ofEvents,
+  ofRequests,
+  received,
+  routed
+}: {
+  readonly received: Received
+  readonly routed: Routed
+  readonly ofRequests: Narrowed
+  readonly ofEvents: Narrowed
+}) => {
   const range = rangeOf(useFilters().search)
-  const { isCut, ms: times } = useTimes(range)
+  const { isCut, ms: times } = useTimes(range, ofEvents)
+  const linked = (of: Narrowed) =>
+    Object.fromEntries(Object.entries(of).flatMap(([name, values]) => values.map((value) => [name, value])))
   const delivered = sum(routed, (at) => at.delivered_count)
   const failed = sum(routed, (at) => at.failed_count)
   const oldest = routed.find((at) => waitingIn(at) > 0)?.timestamp
@@ -80,7 +95,7 @@ export const Figures = ({ received, routed }: { readonly received: Received; rea
         {figures.map(([value, label, to, status]) => (
           <div key={label} className="figure">
             <strong>{value}</strong>
-            <Link to={to} search={{ ...range, status }}>
+            <Link to={to} search={{ ...range, ...linked(to === "/requests" ? ofRequests : ofEvents), status }}>
               {label}
             </Link>
           </div>

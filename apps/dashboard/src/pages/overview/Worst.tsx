@@ -1,13 +1,11 @@
-import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
-import type { Client } from "@tidegate/client/source"
 import type { Row } from "../../gateway.ts"
 import { NamedLink } from "../../parts/Named.tsx"
 import { Failure, Loading } from "../../parts/States.tsx"
 import { Rows } from "../../parts/Table.tsx"
-import { useSession } from "../../session.ts"
 import { waiting } from "../Waiting.ts"
+import { useCounts } from "./Counts.ts"
 import { shareOf } from "./Figures.tsx"
 
 /*
@@ -15,32 +13,6 @@ import { shareOf } from "./Figures.tsx"
  */
 
 const mostShown = 10
-/** Ids in one call for counts. */
-const mostCounted = 100
-
-interface Counts<Model> {
-  readonly models: ReadonlyArray<Model>
-  /** There are more resources than were counted. */
-  readonly isCut: boolean
-}
-
-/** The counts of a kind's resources; of the newest ones, if there are many. */
-const read = async <Model,>(client: Client, kind: "sources" | "destinations" | "workflows"): Promise<Counts<Model>> => {
-  const { has_more, models } = await client.get(`/${kind}`, { params: { query: { limit: mostCounted } } })
-  if (models.length === 0) return { models: [], isCut: false }
-  const ids = models.map(({ id }) => id)
-  const answer = await client.get(`/metrics/${kind}`, { params: { query: { ids } } })
-  return { models: answer.models as unknown as ReadonlyArray<Model>, isCut: has_more }
-}
-
-const useCounts = <Model,>(kind: "sources" | "destinations" | "workflows") => {
-  const { client, team } = useSession()
-  return useQuery({
-    queryKey: ["worst", team, kind],
-    queryFn: () => read<Model>(client, kind),
-    refetchInterval: 30_000
-  })
-}
 
 interface Table<Model> {
   readonly kind: "sources" | "destinations"
@@ -144,26 +116,3 @@ export const WorstSources = () => (
     )}
   />
 )
-
-/** Workflows with failed runs, as one line. Nothing if there is none, or if the caller may not read them. */
-export const FailedRuns = () => {
-  const { data } = useCounts<Row<"WorkflowMetrics">>("workflows")
-  const failing = data?.models.filter(({ runs_24h_failed_count }) => runs_24h_failed_count > 0) ?? []
-  if (failing.length === 0) return null
-  const runs = failing.reduce((sum, { runs_24h_failed_count }) => sum + runs_24h_failed_count, 0)
-  return (
-    <p className="notice bad">
-      {runs === 1 ? "A run" : `${number(runs)} runs`} of{" "}
-      {failing.slice(0, 3).map(({ workflow_id }, at) => (
-        <span key={workflow_id}>
-          {at === 0 ? "" : ", "}
-          <NamedLink kind="workflows" id={workflow_id} />
-        </span>
-      ))}
-      {failing.length > 3 ? ` and ${failing.length - 3} other workflows` : ""} failed in 24 hours.{" "}
-      <Link to="/runs" search={{ status: "failed", from: "now-24h" }}>
-        Show the failed runs
-      </Link>
-    </p>
-  )
-}

@@ -5,6 +5,7 @@ import { Facts, Panel } from "../../parts/Panel.tsx"
 import { Failure, Loading } from "../../parts/States.tsx"
 import { Time } from "../../parts/Time.tsx"
 import { useSession } from "../../session.ts"
+import { destinationName } from "./DestinationNames.ts"
 import { TypedSettings } from "./EditResource.tsx"
 import { Head } from "./Head.tsx"
 
@@ -19,6 +20,7 @@ export const Destination = () => {
   if (destination.isPending) return <Loading />
   if (destination.isError) return <Failure error={destination.error} retry={destination.refetch} />
   const { created_at, description, held_until, type } = destination.data
+  const name = destinationName(type)
   return (
     <>
       <Head
@@ -30,7 +32,7 @@ export const Destination = () => {
       <Panel title="Destination">
         <Facts
           of={[
-            ["Type", type],
+            ["Type", name === type ? type : `${name} (${type})`],
             ["Description", description ?? undefined],
             ["Held until", held_until === null ? undefined : <Time key="held" at={held_until} precise />],
             ["Id", <code key="id">{id}</code>],
@@ -39,6 +41,12 @@ export const Destination = () => {
               "Events",
               <Link key="events" to="/events" search={{ destination_id: id }}>
                 Show its events
+              </Link>
+            ],
+            [
+              "Numbers",
+              <Link key="numbers" to="/" search={{ destination_id: id }}>
+                Show its charts
               </Link>
             ]
           ]}

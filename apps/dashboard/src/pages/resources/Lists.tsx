@@ -1,11 +1,14 @@
 import type { Row } from "../../gateway.ts"
+import { type Filter, FilterBar } from "../../parts/FilterBar.tsx"
+import { flagsOf, useFilters, valuesOf } from "../../parts/Filters.tsx"
 import { type Column, List } from "../../parts/List.tsx"
 import { NewLink } from "../../parts/NewLink.tsx"
 import type { Page } from "../../parts/Pages.ts"
 import { Status } from "../../parts/Status.tsx"
 import { Time } from "../../parts/Time.tsx"
 import { useSession } from "../../session.ts"
-import { useTypeName } from "../sources/SourceTypes.ts"
+import { useSourceTypes, useTypeName } from "../sources/SourceTypes.ts"
+import { destinationName, destinationNames } from "./DestinationNames.ts"
 import { type Plural, stateOf } from "./Head.tsx"
 
 type Source = Row<"Source">
@@ -37,29 +40,42 @@ const singular: Readonly<Record<Plural, string>> = {
 const Resources = <Model extends { readonly id: string }>({
   columns,
   empty,
+  filters,
   kind,
   read
 }: {
   readonly kind: Plural
   readonly columns: ReadonlyArray<Column<Model>>
+  readonly filters: ReadonlyArray<Filter>
   readonly read: (query: Query) => Promise<Page<Model>>
   readonly empty: string
 }) => {
   const { team } = useSession()
+  const { search } = useFilters()
+  const { type } = search
+  const query = {
+    ...(type === undefined ? {} : { type }),
+    ...valuesOf(search, ["id", "source_id", "destination_id"]),
+    ...flagsOf(search, ["include_disabled", "paused"])
+  }
+  const isNarrowed = Object.keys(query).length > 0
   const title = kind.charAt(0).toUpperCase() + kind.slice(1)
   return (
     <>
       <header>
         <h1>{title}</h1>
+        <div className="filters">
+          <FilterBar path={`/${kind}`} of={filters} />
+        </div>
         <NewLink to={`/${kind}/new`} call={`POST /${kind}`}>{`New ${singular[kind]}`}</NewLink>
       </header>
       <List
         label={title}
-        keys={[kind, team]}
+        keys={[kind, team, query]}
         columns={columns}
         to={({ id }) => `/${kind}/${id}`}
-        read={(cursor) => read({ limit: 100, include_disabled: true, ...(cursor === null ? {} : { cursor }) })}
-        empty={<p>{empty}</p>}
+        read={(cursor) => read({ ...query, limit: 100, ...(cursor === null ? {} : { cursor }) })}
+        empty={<p>{isNarrowed ? `No ${singular[kind]} matches these filters.` : empty}</p>}
       />
     </>
   )
@@ -67,13 +83,19 @@ const Resources = <Model extends { readonly id: string }>({
 
 interface Query {
   readonly limit: number
-  readonly include_disabled: boolean
   readonly cursor?: string
+  readonly type?: string
+  readonly include_disabled?: boolean
 }
+
+/** A resource is found by its name, which completes to its id. */
+const byName = (kind: Plural): Filter => ({ name: "id", key: "name", label: "Name", kind })
+const withDisabled: Filter = { name: "include_disabled", key: "disabled", label: "Disabled ones" }
 
 export const Sources = () => {
   const { client } = useSession()
   const nameOf = useTypeName()
+  const { data: types = [], isPending } = useSourceTypes()
   const columns: ReadonlyArray<Column<Source>> = [
     state,
     named,
@@ -85,6 +107,11 @@ export const Sources = () => {
     <Resources
       kind="sources"
       columns={columns}
+      filters={[
+        byName("sources"),
+        { name: "type", label: "Type", values: types.map(({ name, type }) => [type, name]), isLoading: isPending },
+        withDisabled
+      ]}
       read={(query) => client.get("/sources", { params: { query } })}
       empty="There is no source yet. A source is a URL to which your providers send their webhooks."
     />
@@ -96,7 +123,7 @@ export const Destinations = () => {
   const columns: ReadonlyArray<Column<Destination>> = [
     state,
     named,
-    typed,
+    { ...typed, cell: ({ type }) => destinationName(type) },
     {
       title: "Attempts in 24 hours",
       width: "150px",
@@ -109,6 +136,7 @@ export const Destinations = () => {
     <Resources
       kind="destinations"
       columns={columns}
+      filters={[byName("destinations"), { name: "type", label: "Type", values: destinationNames }, withDisabled]}
       read={(query) => client.get("/destinations", { params: { query } })}
       empty="There is no destination yet. A destination is where events are delivered to: a URL, a chat, a bucket, a database."
     />
@@ -129,6 +157,13 @@ export const Connections = () => {
     <Resources
       kind="connections"
       columns={columns}
+      filters={[
+        byName("connections"),
+        { name: "source_id", label: "Source", kind: "sources" },
+        { name: "destination_id", label: "Destination", kind: "destinations" },
+        { name: "paused", label: "Paused" },
+        withDisabled
+      ]}
       read={(query) => client.get("/connections", { params: { query } })}
       empty="There is no connection yet. A connection routes the requests of a source to a destination, by rules."
     />

@@ -65,6 +65,12 @@ export const Source = () => {
               </Link>
             ],
             [
+              "Numbers",
+              <Link key="numbers" to="/" search={{ source_id: id }}>
+                Show its charts
+              </Link>
+            ],
+            [
               "Try it",
               hasUrl ? (
                 <code key="try">{`curl -d '{"hello":"world"}' -H 'content-type: application/json' ${url}`}</code>

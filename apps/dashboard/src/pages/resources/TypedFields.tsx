@@ -5,7 +5,7 @@ import { Panel } from "../../parts/Panel.tsx"
 import { authKindsOf, type Document, objectOf, resolved, type Schema, variantsOf } from "../../parts/Schema.ts"
 import { useSession } from "../../session.ts"
 import type { SourceType } from "../sources/SourceTypes.ts"
-import { TypeChoice } from "../sources/TypeChoice.tsx"
+import { type KnownType, TypeChoice } from "./TypeChoice.tsx"
 
 export const NameField = ({
   example,
@@ -37,13 +37,19 @@ export type Kind = "Source" | "Destination"
 
 /** What a form about a kind shows and chooses at first. */
 export const kinds = {
-  Source: { plural: "sources", first: "WEBHOOK", example: "Shop orders" },
-  Destination: { plural: "destinations", first: "HTTP", example: "Warehouse" }
+  Source: { plural: "sources", first: "WEBHOOK", example: "Shop orders", exampleType: "Stripe" },
+  Destination: { plural: "destinations", first: "HTTP", example: "Warehouse", exampleType: "Slack" }
 } as const
 
-/** A type as its reader knows it: what the document says it does names the service, such as Slack. */
-const titleOf = (type: string, { description }: Schema): string =>
-  description === undefined ? type : `${type}: ${description.replace(/\.$/, "")}`
+/** The types of destinations, as the API's document has them: the usual one, and the others by their names. */
+const destinationTypes = (variants: ReadonlyMap<string, Schema>): ReadonlyArray<KnownType> => {
+  const [usual, ...others] = [...variants].map(([type, { description = "", title = type }]): KnownType => ({
+    type,
+    name: title,
+    description
+  }))
+  return [...(usual === undefined ? [] : [usual]), ...others.toSorted((a, b) => a.name.localeCompare(b.name))]
+}
 
 /**
  * What is written about a type. A provider's type has its own way to verify first, and those of other senders after it: somebody who
@@ -114,31 +120,26 @@ export const TypedFields = ({
   /** What the labels add where a page has several such forms. */
   readonly of?: string
 }) => {
-  const { example, first } = kinds[kind]
+  const { example, exampleType, first } = kinds[kind]
   const [type, setType] = useState<string>(first)
   const variants = variantsOf(document, `${kind}Write`, first)
   // A vendor without settings of its own has those of any sender.
   const variant = variants.get(type) ?? variants.get(first)
   const config = settingsOf(document, kind, variant?.properties?.["config"] ?? {})
-  const field = `${prefix}type`
+  const known = kind === "Source" ? types : destinationTypes(variants)
   return (
     <>
       <NameField name={`${prefix}name`} label={`Name${of}`} example={example} />
-      {kind === "Source" ? (
-        <TypeChoice name={field} label={`Type${of}`} chosen={type} types={types} change={setType} />
-      ) : (
-        <div className="field">
-          <label htmlFor={field}>Type{of}</label>
-          <select id={field} name={field} value={type} onChange={({ target }) => setType(target.value)}>
-            {[...variants].map(([value, one]) => (
-              <option key={value} value={value}>
-                {titleOf(value, one)}
-              </option>
-            ))}
-          </select>
-        </div>
-      )}
-      <Panel title={`Settings of ${types.find((one) => one.type === type)?.name ?? type}`}>
+      <TypeChoice
+        name={`${prefix}type`}
+        label={`Type${of}`}
+        of={of}
+        example={exampleType}
+        chosen={type}
+        types={known}
+        change={setType}
+      />
+      <Panel title={`Settings of ${known.find((one) => one.type === type)?.name ?? type}`}>
         <ConfigFields key={type} document={document} schema={config} prefix={`${prefix}config.`} />
       </Panel>
     </>

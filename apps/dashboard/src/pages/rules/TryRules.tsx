@@ -4,11 +4,8 @@ import type { Client } from "@tidegate/client/source"
 import { messageOf, type Row } from "../../gateway.ts"
 import { lengthOf } from "../../parts/Time.tsx"
 import { useSession } from "../../session.ts"
-import type { Rule, RuleOf } from "./Rule.ts"
-
-type Request = Row<"Request">
-type Explained = Row<"FilterTest">["explanation"][number]
-type Sample = Row<"RequestSample">
+import type { Rule } from "./Rule.ts"
+import { whyNot } from "./WhyNot.ts"
 
 /** Requests that rules are tried on, and calls at the same time. A transformation costs a call for each request. */
 const mostRequests = 100
@@ -16,11 +13,6 @@ const mostTransformed = 25
 const together = 4
 
 const isTried = (type: Rule["type"]): boolean => type === "deduplicate" || type === "transform" || type === "filter"
-
-const sentenceOf = ({ actual, expected, operator, path, target }: Explained): string =>
-  `${path === "" ? target : `${target}.${path}`} ${operator ?? "must be"} ${JSON.stringify(expected)}, but it is ${
-    actual === null ? "not there" : JSON.stringify(actual)
-  }`
 
 interface Tried {
   readonly id: string
@@ -34,55 +26,6 @@ interface Trial {
   readonly tried: ReadonlyArray<Tried>
   /** What the gateway says about duplicates; undefined: there is no such rule. */
   readonly deduplication: Row<"DeduplicationTest"> | undefined
-}
-
-const transformed = async (
-  client: Client,
-  { transformation_id }: RuleOf<"transform">,
-  { data, id, source_id }: Request
-): Promise<Sample> => {
-  if (data === null || data === undefined) throw new Error("its content is not kept any more")
-  const { body, headers, method, parsed_query, path } = data
-  const { error, request } = await client.post("/transformations/run", {
-    body: {
-      transformation_id,
-      request: { body, headers, path, query: parsed_query, method: method as "POST" },
-      context: { source_id, request_id: id }
-    }
-  })
-  if (request === null) throw new Error(`the transformation fails: ${error?.message ?? "it returned no request"}`)
-  return { body: request.body, headers: request.headers, path: request.path, query: request.parsed_query }
-}
-
-/** The first condition of a filter that the input does not meet, in words; null: it meets all. */
-const refusal = async (client: Client, rule: RuleOf<"filter">, input: string | Sample): Promise<string | null> => {
-  const { body, filter_id, headers, path, query } = rule
-  const given = Object.entries({ body, headers, path, query }).filter(([, one]) => (one ?? null) !== null)
-  const { explanation, matched } = await client.post("/filters/test", {
-    body: {
-      ...(filter_id === undefined ? { conditions: Object.fromEntries(given) } : { filter_id }),
-      ...(typeof input === "string" ? { request_id: input } : { request: input })
-    }
-  })
-  const fault = explanation.find((one) => !one.matched)
-  return matched ? null : fault === undefined ? "its conditions do not match" : sentenceOf(fault)
-}
-
-const tryOne = async (client: Client, rules: ReadonlyArray<Rule>, request: Request): Promise<string | null> => {
-  const transform = rules.find((rule) => rule.type === "transform")
-  let input: string | Sample = request.id
-  if (transform !== undefined) {
-    try {
-      input = await transformed(client, transform, request)
-    } catch (error) {
-      return messageOf(error)
-    }
-  }
-  for (const rule of rules) {
-    const why = rule.type === "filter" ? await refusal(client, rule, input) : null
-    if (why !== null) return why
-  }
-  return null
 }
 
 const duplicatesOf = async (
@@ -140,7 +83,7 @@ export const TryRules = ({
         const some = models.slice(at, at + together).map(async (request): Promise<Tried> => {
           const { id } = request
           const repeated = first.get(id)
-          if (repeated === undefined) return { id, why: await tryOne(client, chosen, request) }
+          if (repeated === undefined) return { id, why: await whyNot(client, chosen, request) }
           const after = Date.parse(repeated.ingested_at) - Date.parse(repeated.first_ingested_at)
           return { id, why: `came ${lengthOf(after)} after the same`, repeats: repeated.first_request_id }
         })

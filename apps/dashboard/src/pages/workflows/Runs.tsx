@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router"
 import type { Row } from "../../gateway.ts"
+import { useColumns } from "../../parts/Columns.tsx"
 import { type Filter, FilterBar } from "../../parts/FilterBar.tsx"
 import { Live, Range, rangeOf, useFilters, valuesOf } from "../../parts/Filters.tsx"
 import { type Column, List } from "../../parts/List.tsx"
@@ -12,7 +13,9 @@ import { PlanBulk } from "../BulkOperations.tsx"
 
 type Run = Row<"WorkflowActivity">
 
-const runColumns: ReadonlyArray<Column<Run>> = [
+const nothing = <span className="muted">–</span>
+
+const allColumns: ReadonlyArray<Column<Run>> = [
   { title: "Status", width: "110px", cell: ({ outcome, status }) => <Status of={outcome ?? status} /> },
   { title: "Began", width: "110px", cell: ({ created_at }) => <Time at={created_at} /> },
   {
@@ -22,7 +25,16 @@ const runColumns: ReadonlyArray<Column<Run>> = [
   },
   { title: "Source", width: "1fr", cell: ({ source }) => <bdi>{source.name ?? source.id}</bdi> },
   { title: "Steps", width: "80px", cell: ({ steps_count, succeeded_steps }) => `${succeeded_steps}/${steps_count}` },
-  { title: "Error", width: "1fr", cell: ({ error_message }) => error_message ?? <span className="muted">–</span> }
+  { title: "Error", width: "1fr", cell: ({ error_message }) => error_message ?? nothing },
+  { title: "Ended", width: "110px", isExtra: true, cell: ({ finished_at }) => <Time at={finished_at} /> },
+  { title: "Label", width: "1fr", isExtra: true, cell: ({ label }) => (label === null ? nothing : <bdi>{label}</bdi>) },
+  {
+    title: "Request",
+    width: "270px",
+    isExtra: true,
+    cell: ({ request_id }) => <span className="mono">{request_id}</span>
+  },
+  { title: "Id", width: "270px", isExtra: true, cell: ({ id }) => <span className="mono">{id}</span> }
 ]
 
 const filters: ReadonlyArray<Filter> = [
@@ -40,6 +52,7 @@ export const Runs = () => {
   const { client, team } = useSession()
   const { mayOwn } = useRole()
   const { search } = useFilters()
+  const { columns, menu } = useColumns("runs", allColumns)
   const { label, live, outcome, status, text } = search
   const query = {
     ...rangeOf(search),
@@ -57,6 +70,7 @@ export const Runs = () => {
           <Range />
           <Live />
           <Views page="runs" />
+          {menu}
           <FilterBar path="/workflow-activity" of={filters} />
         </div>
         <div className="actions">
@@ -74,7 +88,7 @@ export const Runs = () => {
       <List
         label="Workflow runs"
         keys={["runs", team, query]}
-        columns={runColumns}
+        columns={columns}
         to={({ id, workflow_id }) => `/workflows/${workflow_id}/runs/${id}`}
         isLive={live === "1"}
         read={(cursor) =>

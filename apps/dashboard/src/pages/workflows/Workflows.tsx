@@ -2,6 +2,8 @@ import { Link } from "@tanstack/react-router"
 import type { Row } from "../../gateway.ts"
 import { useMay } from "../../may.ts"
 import { Action } from "../../parts/Action.tsx"
+import { type Filter, FilterBar } from "../../parts/FilterBar.tsx"
+import { useFilters, valuesOf } from "../../parts/Filters.tsx"
 import { type Column, List } from "../../parts/List.tsx"
 import { NewLink } from "../../parts/NewLink.tsx"
 import { OnlyOwners } from "../../parts/OnlyOwners.tsx"
@@ -18,6 +20,12 @@ const columns: ReadonlyArray<Column<Workflow>> = [
   { title: "Steps", width: "70px", cell: ({ steps_count }) => steps_count },
   { title: "Version", width: "70px", cell: ({ version }) => version },
   { title: "Changed", width: "110px", cell: ({ updated_at }) => <Time at={updated_at} /> }
+]
+
+const filters: ReadonlyArray<Filter> = [
+  { name: "status", label: "Status" },
+  { name: "source_id", label: "Source", kind: "sources" },
+  { name: "q", key: "name", label: "Id, or a part of the name", isText: true, isUsual: true }
 ]
 
 /** What can be done with a workflow without opening it. Running and copying ask for more, so they lead to its page. */
@@ -48,10 +56,20 @@ const RowActions = ({ row }: { readonly row: Workflow }) => {
 export const Workflows = () => {
   const { client, team } = useSession()
   const may = useMay()
+  const { search } = useFilters()
+  const { q, status } = search
+  const query = {
+    ...(q === undefined ? {} : { q }),
+    ...(status === undefined ? {} : { status: [status as Workflow["status"]] }),
+    ...valuesOf(search, ["source_id"])
+  }
   return (
     <>
       <header>
         <h1>Workflows</h1>
+        <div className="filters">
+          <FilterBar path="/workflows" of={filters} />
+        </div>
         <NewLink to="/workflows/new" call="POST /workflows">
           New workflow
         </NewLink>
@@ -59,16 +77,24 @@ export const Workflows = () => {
       <OnlyOwners may="make, run and delete workflows" />
       <List
         label="Workflows"
-        keys={["workflows", team]}
+        keys={["workflows", team, query]}
         columns={columns}
         to={({ id }) => `/workflows/${id}`}
         {...(may("DELETE /workflows/{id}")
           ? { actions: { width: "280px", of: (row: Workflow) => <RowActions row={row} /> } }
           : {})}
         read={(cursor) =>
-          client.get("/workflows", { params: { query: { limit: 100, ...(cursor === null ? {} : { cursor }) } } })
+          client.get("/workflows", {
+            params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } }
+          })
         }
-        empty={<p>There is no workflow yet. A workflow runs several steps for each request of a source.</p>}
+        empty={
+          <p>
+            {Object.keys(query).length > 0
+              ? "No workflow matches these filters."
+              : "There is no workflow yet. A workflow runs several steps for each request of a source."}
+          </p>
+        }
       />
     </>
   )

@@ -33,6 +33,9 @@ const full: Sizes = {
 }
 const quick: Sizes = { ...full, events: 100, seconds: 1, rounds: 1, subscriptions: 10, settle: 2, window: 5 }
 
+/** About how long (s) the events may take that a slow party gets in one round. */
+const slowSeconds = 10
+
 /** A destination, single or in batches. The first one is the reference. */
 export interface Way {
   readonly name: string
@@ -108,19 +111,28 @@ const destinations = Effect.fnUntraced(function* (plan: Plan, sizes: Sizes, part
       sizes.patienceMillis
     )
 
-  for (const { name } of ways) found.get(name)!.fault = (yield* saturate(name, sizes.events / 5)).fault
+  /** How many events are sent at once. Of a party that is slower than the others it would take too long to wait for all. */
+  const counts = new Map<string, number>()
+  for (const { name } of ways) {
+    const least = sizes.events / 5
+    const first = yield* saturate(name, least)
+    found.get(name)!.fault = first.fault
+    counts.set(name, Math.round(Math.min(sizes.events, Math.max(least, first.found.perSecond * slowSeconds))))
+  }
   for (let round = 0; round < Math.min(sizes.rounds, plan.settings.rounds); round++) {
     // A drift of the machine favours nobody.
     for (const { name } of round % 2 === 0 ? ways : ways.toReversed()) {
       const one = found.get(name)!
       if (one.fault !== null) continue
-      const saturated = yield* saturate(name, sizes.events)
-      const offered = yield* offer(name)
+      const saturated = yield* saturate(name, counts.get(name)!)
+      const offered = saturated.fault === null ? yield* offer(name) : saturated
       one.fault = saturated.fault ?? offered.fault
-      one.saturated.push(saturated.found)
-      one.offered.push(offered.found)
+      if (one.fault === null) {
+        one.saturated.push(saturated.found)
+        one.offered.push(offered.found)
+      }
       const { p50, p99 } = offered.found
-      yield* progress(summaryOf(name, { ...saturated.found, p50, p99 }) + (one.fault === null ? "" : `, ${one.fault}`))
+      yield* progress(one.fault === null ? summaryOf(name, { ...saturated.found, p50, p99 }) : `${name}: ${one.fault}`)
     }
   }
   return found

@@ -52,9 +52,9 @@ export const observer = Effect.fnUntraced(function* (gatewayPid: number, databas
       const { rows } = yield* database.query(
         `select count(*) filter (where a.successful_at is not null)::int as delivered,
            coalesce(max(a.error_code), '') as fault,
-           extract(epoch from max(a.responded_at))::float8 * 1000 as last,
-           percentile_cont(0.5) within group (order by extract(epoch from a.responded_at - e.created_at))::float8 * 1000 as p50,
-           percentile_cont(0.99) within group (order by extract(epoch from a.responded_at - e.created_at))::float8 * 1000 as p99
+           coalesce(extract(epoch from max(a.responded_at))::float8 * 1000, 'NaN') as last,
+           coalesce(percentile_cont(0.5) within group (order by extract(epoch from a.responded_at - e.created_at))::float8 * 1000, 'NaN') as p50,
+           coalesce(percentile_cont(0.99) within group (order by extract(epoch from a.responded_at - e.created_at))::float8 * 1000, 'NaN') as p99
          from attempts a join events e on e.id = a.event_id where e.created_at >= $1`,
         [since]
       )

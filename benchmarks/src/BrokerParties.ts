@@ -35,6 +35,8 @@ interface Kind {
   readonly standIn: string | null
   /** Why it is not on this machine; null: it is. */
   readonly missing: string | null
+  /** Whether there is a `subscription`. */
+  readonly subscribes: boolean
   /** Starts it in an empty folder of its own. */
   readonly start: (home: string) => Effect.Effect<BrokerParty, { readonly message: string }, Scope.Scope>
 }
@@ -82,6 +84,7 @@ const kinds: ReadonlyArray<Kind> = [
     type: "RABBITMQ",
     standIn: null,
     missing: unless(rabbitMq !== undefined, "RabbitMQ"),
+    subscribes: true,
     start: () =>
       Effect.map(ownRabbit, ({ port }) => {
         const place = { ...here, port, vhost: "shop" }
@@ -95,6 +98,7 @@ const kinds: ReadonlyArray<Kind> = [
     type: "NATS_JETSTREAM",
     standIn: null,
     missing: unless(nats !== undefined, "NATS"),
+    subscribes: true,
     start: Effect.fnUntraced(function* () {
       const token = auth.password
       const { consumer, port, stream } = yield* ownNats(`authorization { token: "${token}" }`, { token })
@@ -114,6 +118,7 @@ const kinds: ReadonlyArray<Kind> = [
     type: "REDIS_STREAM",
     standIn: null,
     missing: unless(redis !== undefined, "Redis"),
+    subscribes: true,
     start: () =>
       Effect.map(ownRedis, ({ port }) => ({
         config: { ...here, port, stream: "orders:paid", ...byPassword },
@@ -128,6 +133,7 @@ const kinds: ReadonlyArray<Kind> = [
     type: "MYSQL",
     standIn: null,
     missing: unless(mariaDb !== undefined, "MariaDB"),
+    subscribes: false,
     start: Effect.fnUntraced(function* () {
       const { owner, port } = yield* ownMariaDb
       yield* Effect.promise(() =>
@@ -141,6 +147,7 @@ const kinds: ReadonlyArray<Kind> = [
     type: "SQL_DATABASE",
     standIn: null,
     missing: null,
+    subscribes: false,
     start: Effect.fnUntraced(function* (home: string) {
       const sql = yield* table(yield* Postgres.start(home))
       return { config: { ...sql.config, auth_type: "DATABASE_PASSWORD", auth: sql.auth } }
@@ -150,6 +157,7 @@ const kinds: ReadonlyArray<Kind> = [
     type: "SMTP",
     standIn: "the package smtp-server",
     missing: null,
+    subscribes: false,
     start: () =>
       Effect.map(ownSmtp({ authOptional: true }), ({ port }) => {
         const letter = { from: "orders@example.com", to: "ops@example.com" }
@@ -160,6 +168,7 @@ const kinds: ReadonlyArray<Kind> = [
     type: "KAFKA",
     standIn: null,
     missing: isKafkaInstalled ? null : "KAFKA_HOME is not set, or there is no Java",
+    subscribes: false,
     start: Effect.fnUntraced(function* () {
       const { port, topic } = yield* ownKafka
       yield* Effect.promise(() => topic("orders", 3))
@@ -171,6 +180,7 @@ const kinds: ReadonlyArray<Kind> = [
     type: "AWS_SQS",
     standIn: motoIsMissing === null ? "moto" : "an HTTP server that answers like SQS",
     missing: null,
+    subscribes: false,
     start: Effect.fnUntraced(function* () {
       if (motoIsMissing !== null) {
         const { port } = (yield* sqsStandIn).address() as AddressInfo
@@ -194,11 +204,15 @@ export interface StartedParty extends BrokerParty {
   readonly batches: boolean
 }
 
-/** Starts all that are on this machine. `missing`: why the others are not measured, by type. */
-export const startParties = Effect.fnUntraced(function* (home: string) {
-  const missing = new Map(kinds.flatMap(({ missing, type }) => (missing === null ? [] : [[type, missing] as const])))
+/** Starts those that are wanted and on this machine. `missing`: why the others of them are not measured, by type. */
+export const startParties = Effect.fnUntraced(function* (
+  home: string,
+  isWanted: (kind: Pick<Kind, "subscribes">) => boolean = () => true
+) {
+  const wanted = kinds.filter(isWanted)
+  const missing = new Map(wanted.flatMap(({ missing, type }) => (missing === null ? [] : [[type, missing] as const])))
   const started = yield* Effect.forEach(
-    kinds.filter(({ type }) => !missing.has(type)),
+    wanted.filter(({ type }) => !missing.has(type)),
     ({ standIn, start, type }) =>
       Effect.map(start(join(home, type)), (party): StartedParty => {
         const { settings } = connectors.find((connector) => connector.type === type)!

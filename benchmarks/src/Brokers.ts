@@ -1,15 +1,11 @@
-/**
- * Destinations in brokers, databases and a mail server beside plain HTTP, one by one and in batches; then what idle subscriptions of
- * sources cost.
- */
+/** Destinations in brokers, databases and a mail server beside plain HTTP, one by one and in batches. */
 import * as Effect from "effect/Effect"
 import { type StartedParty, startParties } from "./BrokerParties.ts"
 import { atLeast, type Outcome, type Plan, single, startProcess } from "./Comparison.ts"
 import { type Delivering, deliveryRows, observer, summaryOf } from "./Deliveries.ts"
-import { type IdleSizes, idleSubscriptions } from "./IdleSubscriptions.ts"
 import type { Row } from "./Report.ts"
 
-interface Sizes extends IdleSizes {
+interface Sizes {
   /** Events of a closed loop. */
   readonly events: number
   readonly inFlight: number
@@ -26,12 +22,9 @@ const full: Sizes = {
   perSecond: 100,
   seconds: 4,
   rounds: 3,
-  patienceMillis: 60_000,
-  subscriptions: 100,
-  settle: 15,
-  window: 30
+  patienceMillis: 60_000
 }
-const quick: Sizes = { ...full, events: 100, seconds: 1, rounds: 1, subscriptions: 10, settle: 2, window: 5 }
+const quick: Sizes = { ...full, events: 100, seconds: 1, rounds: 1 }
 
 /** About how long (s) the events may take that a slow party gets in one round. */
 const slowSeconds = 10
@@ -143,10 +136,9 @@ export const brokers = Effect.fnUntraced(function* (plan: Plan) {
   const { missing, started } = yield* startParties(plan.home)
   for (const [type, why] of missing) yield* plan.progress(`${type} is skipped, because ${why}`)
   const found = yield* destinations(plan, sizes, started)
-  const idle = yield* idleSubscriptions(plan, started, sizes)
   const none = { reference: [], gateway: [] }
   return {
-    rows: [...brokerRows(sizes.perSecond, found, missing), ...(idle?.rows ?? [])],
-    measured: idle?.measured ?? { offered: none, saturated: none }
+    rows: brokerRows(sizes.perSecond, found, missing),
+    measured: { offered: none, saturated: none }
   } satisfies Outcome
 }, Effect.scoped)

@@ -2,16 +2,18 @@
 import { make } from "@effect/sql-pg/PgConnection"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import type { StartedParty } from "./BrokerParties.ts"
+import { startParties } from "./BrokerParties.ts"
 import {
   alternate,
   atLeast,
   atMost,
   beside,
   faults,
+  type Outcome,
   type Plan,
   relayAndPostgres,
   type Sides,
+  single,
   startProcess,
   warmUp
 } from "./Comparison.ts"
@@ -20,13 +22,16 @@ import { processMemory } from "./ProcessMemory.ts"
 import { processStats } from "./ProcessStats.ts"
 import { makeRow, type Row } from "./Report.ts"
 
-export interface IdleSizes {
+interface Sizes {
   /** Sources of each type. */
   readonly subscriptions: number
   /** Seconds until the work of making them is over, and for which they are watched then. */
   readonly settle: number
   readonly window: number
 }
+
+const full: Sizes = { subscriptions: 100, settle: 15, window: 30 }
+const quick: Sizes = { subscriptions: 10, settle: 2, window: 5 }
 
 /** Sources that are created at the same time. */
 const creators = 16
@@ -69,18 +74,15 @@ const pathRows = ({ settings }: Plan, measured: Readonly<Record<"offered" | "sat
 
 /**
  * Two gateways get as many sources, one after the other type: one gets those of the brokers, and the other one sources that senders would
- * post to, for which a gateway holds no connection. Null: there is no broker to subscribe to.
+ * post to, for which a gateway holds no connection.
  */
-export const idleSubscriptions = Effect.fnUntraced(function* (
-  plan: Plan,
-  parties: ReadonlyArray<StartedParty>,
-  { settle, subscriptions, window }: IdleSizes
-) {
-  const { bench, progress } = plan
-  const subscribing = parties.flatMap(({ subscription, type }) =>
+export const idleSubscriptions = Effect.fnUntraced(function* (plan: Plan) {
+  const { bench, progress, settings } = plan
+  const { settle, subscriptions, window } = settings.rounds === 1 ? quick : full
+  const { missing, started } = yield* startParties(plan.home, ({ subscribes }) => subscribes)
+  const subscribing = started.flatMap(({ subscription, type }) =>
     subscription === undefined ? [] : [{ subscription, type }]
   )
-  if (subscribing.length === 0) return null
   const start = Effect.fnUntraced(function* (name: string) {
     const databaseUrl = yield* bench.postgres.database(name)
     const env = { TIDEGATE_MOST_SUBSCRIBED_SOURCES: String(subscriptions * subscribing.length) }
@@ -119,7 +121,12 @@ export const idleSubscriptions = Effect.fnUntraced(function* (
     return [idle(without.subject.pid, 0), idle(within.subject.pid, 1)] as const
   })
 
-  const rows = [...idleRows("No subscriptions in both gateways", yield* watch)]
+  const rows = [
+    ...[...missing].map(([type, why]) =>
+      single("Idle subscriptions", `${type}: skipped, because ${why}`, "", Number.NaN)
+    ),
+    ...idleRows("No subscriptions in both gateways", yield* watch)
+  ]
   const held: Array<string> = []
   for (const { subscription, type } of subscribing) {
     yield* without.sources(type, () => ({ type: "WEBHOOK" }))
@@ -141,5 +148,5 @@ export const idleSubscriptions = Effect.fnUntraced(function* (
   const subjects = { reference: without.subject, gateway: within.subject }
   const measured = yield* alternate(plan, subjects, ["offered", "saturated"])
   const what = `${subscriptions * held.length} idle subscriptions`
-  return { rows: [...rows, ...pathRows(plan, measured, what)], measured }
-})
+  return { rows: [...rows, ...pathRows(plan, measured, what)], measured } satisfies Outcome
+}, Effect.scoped)

@@ -2,6 +2,7 @@
 import { make } from "@effect/sql-pg/PgConnection"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import type { SqlError } from "effect/sql/SqlError"
 import { startParties } from "./BrokerParties.ts"
 import {
   alternate,
@@ -17,6 +18,7 @@ import {
   startProcess,
   warmUp
 } from "./Comparison.ts"
+import * as Gateway from "./Gateway.ts"
 import type { Subject } from "./Measurement.ts"
 import { processMemory } from "./ProcessMemory.ts"
 import { processStats } from "./ProcessStats.ts"
@@ -32,6 +34,9 @@ interface Sizes {
 
 const full: Sizes = { subscriptions: 100, settle: 15, window: 30 }
 const quick: Sizes = { subscriptions: 10, settle: 2, window: 5 }
+
+/** How long (s) the subscriptions may take to be made. */
+const patienceSeconds = 240
 
 /** Sources that are created at the same time. */
 const creators = 16
@@ -133,13 +138,18 @@ export const idleSubscriptions = Effect.fnUntraced(function* (plan: Plan) {
     yield* within.sources(type, (n) => ({ type, config: subscription(n) }))
     held.push(type)
     const count = subscriptions * held.length
-    yield* within.database
-      .queryValues("select count(*)::int from source_subscriptions where status = 'connected'")
-      .pipe(
-        Effect.delay("250 millis"),
-        Effect.repeat({ until: ([row]) => Number(row?.[0]) >= count }),
-        Effect.timeout("120 seconds")
-      )
+    const others = within.database.queryValues(
+      "select count(*)::int, max(last_error) from source_subscriptions where status <> 'connected'"
+    )
+    const waitFor = (wait: number): Effect.Effect<void, SqlError | Gateway.GatewayError> =>
+      Effect.flatMap(others, ([row]) => {
+        if (Number(row?.[0]) === 0) return Effect.void
+        const message = `${String(row?.[0])} of ${count} are not connected: ${String(row?.[1] ?? "no error yet")}`
+        return wait > patienceSeconds
+          ? Effect.fail(new Gateway.GatewayError({ message }))
+          : Effect.andThen(Effect.sleep("1 second"), waitFor(wait + 1))
+      })
+    yield* waitFor(0)
     const pair = yield* watch
     const what = `${count} idle subscriptions (${subscriptions} each of ${held.join(", ")})`
     rows.push(...idleRows(`${what}; reference: ${count} sources without`, pair))

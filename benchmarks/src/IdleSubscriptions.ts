@@ -140,12 +140,12 @@ export const idleSubscriptions = Effect.fnUntraced(function* (plan: Plan) {
     held.push(type)
     const count = subscriptions * held.length
     const others = within.database.queryValues(
-      "select count(*)::int, max(last_error) from source_subscriptions where status <> 'connected'"
+      "select count(*)::int, coalesce(max(last_error), 'no error yet') from source_subscriptions where status <> 'connected'"
     )
     const waitFor = (wait: number): Effect.Effect<void, SqlError | Gateway.GatewayError> =>
       Effect.flatMap(others, ([row]) => {
         if (Number(row?.[0]) === 0) return Effect.void
-        const message = `${String(row?.[0])} of ${count} are not connected: ${String(row?.[1] ?? "no error yet")}`
+        const message = `${Number(row?.[0])} of ${count} are not connected: ${row?.[1] as string}`
         return wait > patienceSeconds
           ? Effect.fail(new Gateway.GatewayError({ message }))
           : Effect.andThen(Effect.sleep("1 second"), waitFor(wait + 1))

@@ -3,7 +3,6 @@
  * second process is killed in the middle of renewals.
  */
 import * as Effect from "effect/Effect"
-import { join } from "node:path"
 import type { ChannelProviderCommands } from "./ChannelProvider.ts"
 import {
   alternate,
@@ -15,9 +14,9 @@ import {
   type Outcome,
   type Plan,
   single,
+  startProcess,
   warmUp
 } from "./Comparison.ts"
-import * as Gateway from "./Gateway.ts"
 import type { Subject } from "./Measurement.ts"
 import { processMemory } from "./ProcessMemory.ts"
 import { processStats } from "./ProcessStats.ts"
@@ -47,15 +46,7 @@ export const channels = Effect.fnUntraced(function* (plan: Plan) {
   const provider = yield* Worker.start<ChannelProviderCommands>("./ChannelProvider.ts")
   const origin = yield* provider.call("start", { longest: lease * 1_000 })
   const start = (name: string, env: Readonly<Record<string, string>> = {}) =>
-    Gateway.start({
-      entry: plan.gatewayEntry,
-      databaseUrl,
-      home: join(plan.home, database),
-      log: plan.log,
-      execArgv: plan.execArgv(name),
-      collector: plan.collector,
-      env
-    })
+    startProcess(plan, database, databaseUrl, name, env)
   const gateway = yield* start(database)
   const targetPath = `/${database}`
   const url = yield* gateway.route({

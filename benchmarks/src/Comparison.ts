@@ -114,15 +114,22 @@ export const startGateway = Effect.fnUntraced(function* (plan: Plan, name: strin
   return yield* startProcess(plan, name, yield* plan.bench.postgres.database(name), name)
 })
 
-/** Starts one process of the gateway `gateway`. All processes of a gateway have their keys in the same folder. */
-export const startProcess = (plan: Plan, gateway: string, databaseUrl: string, name: string) =>
+/** Starts one process of the gateway `gateway`. All processes of a gateway have their keys in the same folder. `env`: its additional variables. */
+export const startProcess = (
+  plan: Plan,
+  gateway: string,
+  databaseUrl: string,
+  name: string,
+  env: Readonly<Record<string, string>> = {}
+) =>
   Gateway.start({
     entry: plan.gatewayEntry,
     databaseUrl,
     home: join(plan.home, gateway),
     log: plan.log,
     execArgv: plan.execArgv(name),
-    collector: plan.collector
+    collector: plan.collector,
+    env
   })
 
 /** A gateway with one source and the given number of connections, each to its own path of the target. */

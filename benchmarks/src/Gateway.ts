@@ -143,7 +143,7 @@ export const start = Effect.fnUntraced(function* (
     },
     catch: (cause) =>
       new GatewayError({ message: `the gateway did not become ready (${String(cause)}); see ${options.log}` })
-  }).pipe(Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 600, while: () => child.exitCode === null }))
+  }).pipe(Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 2_400, while: () => child.exitCode === null }))
   if (options.collector !== null) yield* Telemetry.scrape(origin, API_KEY)
 
   const create = (resource: string, input: object, settings: { readonly config?: object } = {}) =>

@@ -43,8 +43,8 @@ const mock = Effect.acquireRelease(
     })
 )
 
-/** A table in a separate database. */
-const table = Effect.fnUntraced(function* (postgres: Postgres) {
+/** A table in a database of a server that is not the gateway's, and the number of connections that a gateway has to it. */
+export const table = Effect.fnUntraced(function* (postgres: Postgres) {
   const url = new URL(yield* postgres.database("party"))
   const session = yield* make({ url: Redacted.make(url.href) })
   yield* session.query("create table received (event_id text primary key, payload jsonb)")
@@ -59,7 +59,12 @@ const table = Effect.fnUntraced(function* (postgres: Postgres) {
       event_id_column: "event_id",
       tls_mode: "disable"
     },
-    auth: { username: url.username, password: decodeURIComponent(url.password) }
+    auth: { username: url.username, password: decodeURIComponent(url.password) },
+    sessions: session
+      .queryValues(
+        "select count(*)::int from pg_stat_activity where datname = current_database() and application_name = 'tidegate'"
+      )
+      .pipe(Effect.map(([row]) => Number(row?.[0])))
   }
 })
 
@@ -67,17 +72,18 @@ const table = Effect.fnUntraced(function* (postgres: Postgres) {
  * As fast as possible: some types have a default rate limit, which is lower than the measured rate. Media in messages are fetched
  * by no one.
  */
-const unpaced = { rate_limit: 1_000_000, rate_limit_period: "second" }
+export const unpaced = { rate_limit: 1_000_000, rate_limit_period: "second" }
 const media = { media_urls: ["https://93.184.216.34/a.png"] }
 
-/** The counterparts of all destination types. */
+/** The counterparts of all destination types. `postgres`: a server that is not the gateway's. */
 export const parties = Effect.fnUntraced(function* (postgres: Postgres) {
   const { origin, says } = yield* mock
-  const sql: Written = yield* table(postgres)
+  const { auth, config, sessions } = yield* table(postgres)
   /** Types that do not use HTTP. */
-  const others: Readonly<Record<string, Written>> = { MOCK_API: { config: {} }, SQL_DATABASE: sql }
+  const others: Readonly<Record<string, Written>> = { MOCK_API: { config: {} }, SQL_DATABASE: { auth, config } }
   return {
     says,
+    sessions,
     /** Environment variables with which the gateway calls this server instead of the real APIs. */
     env: { TIDEGATE_API_ORIGINS: [...knownOrigins].map((known) => `${known}=${origin}`).join(", ") },
     all: connectors.map(({ auths, example, settings, type }): Party => {

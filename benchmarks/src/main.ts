@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: compares the gateway with the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, workflows, answers, waiting-runs, flooded-source, flooded-callbacks, neighbours, channels, formatter, memory, dashboard-load, dashboard-list, dashboard-live, dashboard-hour, dashboard-cost, or pipeline (the bare pipeline compared with itself)
+ *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, brokers (with idle-subscriptions), idle-subscriptions, workflows, answers, waiting-runs, flooded-source, flooded-callbacks, neighbours, channels, formatter, memory, dashboard-load, dashboard-list, dashboard-live, dashboard-hour, dashboard-cost, or pipeline (the bare pipeline compared with itself)
  *   --only queries      the time of counts, series and lists over more and more records; --records <n,…>: the numbers of records
  *   --only rows         one row for each kind of work that events can require: rate, latency, CPU, memory
  *   --row <text>        only rows whose name contains this text
@@ -31,6 +31,7 @@ import type { GeneratorCommands } from "./Generator.ts"
 import type { Bench } from "./Measurement.ts"
 import * as Postgres from "./Postgres.ts"
 import { type Outcome, type Plan, fullSettings, quickSettings } from "./Comparison.ts"
+import { brokers } from "./Brokers.ts"
 import { channels } from "./Channels.ts"
 import { connectors } from "./Connectors.ts"
 import { control } from "./Control.ts"
@@ -42,6 +43,7 @@ import { floodedCallbacks } from "./FloodedCallbacks.ts"
 import { floodedSource } from "./FloodedSource.ts"
 import { neighbours } from "./Neighbours.ts"
 import { formatter } from "./Formatter.ts"
+import { idleSubscriptions } from "./IdleSubscriptions.ts"
 import { ingressModes } from "./IngressModes.ts"
 import { memory } from "./Memory.ts"
 import { processes } from "./Processes.ts"
@@ -71,6 +73,8 @@ const scenarios = {
   processes,
   control,
   connectors,
+  brokers,
+  "idle-subscriptions": idleSubscriptions,
   workflows: (plan: Plan) => (plan.beforeEntry === plan.gatewayEntry ? workflows(plan) : workflowVersions(plan)),
   answers: workflowAnswers,
   "waiting-runs": waitingRuns,
@@ -140,7 +144,9 @@ const readOptions = () => {
     throw new Error("--rounds takes a number from 1")
   const names: ReadonlyArray<Name> =
     only !== undefined
-      ? [only]
+      ? only === "brokers"
+        ? ["brokers", "idle-subscriptions"]
+        : [only]
       : values.profile
         ? ["throughput"]
         : ["throughput", "fan-out", "backlog", "ingress", "slow-targets", "control"]

@@ -1,5 +1,5 @@
 import { describe, expect, layer } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { KafkaMember, Received, Subscription } from "@tidegate/connectors/Subscriptions"
 import { eventually } from "../../../test/support/Waiting.ts"
 import { auth } from "./Brokering.ts"
@@ -100,19 +100,24 @@ describe.skipIf(!isInstalled)("Member of a group of Kafka (skipped where KAFKA_H
 
     it.effect("The source and Kafka's own consumer are members of one group, and read all between them", () =>
       Effect.gen(function* () {
-        const { consumed, members, port, produce } = yield* Foreign
+        const { member, members, port, produce } = yield* Foreign
         const all = new Map<string, Received>()
         const subscription = yield* open(port, "mixed")
-        const reading = yield* Effect.forkChild(stored(subscription, Infinity, all))
-        const own = yield* Effect.forkChild(Effect.promise(() => consumed("mixed", "mixed")))
-        yield* Effect.promise(() =>
-          eventually("both are members", async () => ((await members("mixed")) === 2 ? true : null))
-        )
-        // What one producer writes may be one batch, which goes to one partition.
-        for (let i = 0; i < 6; i++) yield* Effect.promise(() => produce("mixed", lines(20, i * 20)))
-        const others = (yield* Fiber.join(own)).map(({ value }) => value)
-        yield* Fiber.interrupt(reading)
-        expect(new Set([...others, ...bodies(all)])).toEqual(new Set(lines(120)))
+        const others = yield* member("mixed", "mixed")
+        const read = () => new Set([...others().map(({ value }) => value), ...bodies(all)])
+        const written = Effect.promise(async () => {
+          await eventually("both are members", async () => ((await members("mixed")) === 2 ? true : null))
+          // What one producer writes may be one batch, which goes to one partition: it goes on until each has got some.
+          let batches = 0
+          while (batches < 6 || others().length === 0 || all.size === 0) {
+            await produce("mixed", lines(20, batches++ * 20))
+          }
+          await eventually("all are read", () => (read().size >= batches * 20 ? true : null))
+          return lines(batches * 20)
+        })
+        // A subscription that ends fails the test at once, with its reason.
+        const expected = yield* Effect.raceFirst(written, Effect.as(stored(subscription, Infinity, all), []))
+        expect(read()).toEqual(new Set(expected))
       })
     )
 

@@ -49,8 +49,10 @@ export const ownProgram = Effect.fnUntraced(function* (options: {
     })
     let said = ""
     const read = (chunk: Buffer): void => {
-      said = (said + chunk.toString("latin1")).slice(-2_000)
+      said += chunk.toString("latin1")
+      // Before it is cut: on a busy machine a chunk has many lines, and that one may be the first of them.
       if (said.includes(ready)) resume(Effect.void)
+      said = said.slice(-2_000)
     }
     child.stdout!.on("data", read)
     child.stderr!.on("data", read)

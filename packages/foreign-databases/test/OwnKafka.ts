@@ -1,5 +1,5 @@
 import { Effect, type Scope } from "effect"
-import { execFile } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
 import { createPrivateKey } from "node:crypto"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -10,7 +10,7 @@ import { temporaryFolder } from "../../../test/temporaryFolder.ts"
 import { int16, int32, type KafkaCall, listOfOne, text } from "../src/KafkaFrames.ts"
 import { KafkaLine } from "../src/KafkaLine.ts"
 import { auth } from "./Brokering.ts"
-import { fixture, freePort, ownProgram, type OwnProgram } from "./OwnBroker.ts"
+import { ended, fixture, freePort, ownProgram, type OwnProgram } from "./OwnBroker.ts"
 
 /** The folder of a Kafka 4: a download of Kafka, or what `kafka/pom.xml` fetches. */
 const { KAFKA_HOME: home = "" } = process.env
@@ -44,8 +44,10 @@ export interface OwnKafka extends OwnProgram {
   readonly committed: (group: string) => Promise<ReadonlyArray<number>>
   /** How many members a group has. */
   readonly members: (group: string) => Promise<number>
-  /** What Kafka's own console consumer finds in a topic; or, as a member of a group, what it gets until there is nothing for 20 seconds. */
-  readonly consumed: (topic: string, group?: string) => Promise<ReadonlyArray<Consumed>>
+  /** What Kafka's own console consumer finds in a topic. */
+  readonly consumed: (topic: string) => Promise<ReadonlyArray<Consumed>>
+  /** Starts Kafka's own console consumer as a member of a group, until the scope closes: what it has got so far. */
+  readonly member: (topic: string, group: string) => Effect.Effect<() => ReadonlyArray<Consumed>, never, Scope.Scope>
 }
 
 const run = promisify(execFile)
@@ -92,6 +94,12 @@ const consumedOf = (line: string): Consumed => {
     value
   }
 }
+
+const consumedIn = (output: string): ReadonlyArray<Consumed> =>
+  output
+    .split("\n")
+    .filter((line) => line.startsWith("Partition:"))
+    .map(consumedOf)
 
 export const ownKafka: Effect.Effect<OwnKafka, never, Scope.Scope> = Effect.gen(function* () {
   const folder = yield* temporaryFolder
@@ -170,6 +178,19 @@ export const ownKafka: Effect.Effect<OwnKafka, never, Scope.Scope> = Effect.gen(
       .map((line) => line.trim().split(/\s+/))
       .filter(([name]) => name === group)
   }
+  const shown = ["partition", "offset", "headers", "key", "value"].flatMap((what) => [
+    "--property",
+    `print.${what}=true`
+  ])
+  const consumer = (topic: string): ReadonlyArray<string> => [
+    ...classes,
+    "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "--bootstrap-server",
+    `127.0.0.1:${ownerPort}`,
+    "--topic",
+    topic,
+    ...shown
+  ]
   return {
     ...broker,
     port,
@@ -192,24 +213,23 @@ export const ownKafka: Effect.Effect<OwnKafka, never, Scope.Scope> = Effect.gen(
         .toSorted((a, b) => Number(a[2]) - Number(b[2]))
         .map((row) => Number(row[3])),
     members: async (group) => (await described(group, "--members")).length,
-    consumed: async (topic, group) => {
-      const shown = ["partition", "offset", "headers", "key", "value"].flatMap((what) => [
-        "--property",
-        `print.${what}=true`
-      ])
-      const consumer = [
-        "org.apache.kafka.tools.consumer.ConsoleConsumer",
-        "--bootstrap-server",
-        `127.0.0.1:${ownerPort}`
-      ]
-      const as =
-        group === undefined ? ["--from-beginning", "--timeout-ms", "5000"] : ["--group", group, "--timeout-ms", "20000"]
-      const args = [...classes, ...consumer, "--topic", topic, ...as, ...shown]
-      const { stdout } = await run(java!, args, { maxBuffer: 64 * 1024 * 1024 })
-      return stdout
-        .split("\n")
-        .filter((line) => line.startsWith("Partition:"))
-        .map(consumedOf)
-    }
+    consumed: async (topic) => {
+      const { stdout } = await run(java!, [...consumer(topic), "--from-beginning", "--timeout-ms", "5000"], {
+        maxBuffer: 64 * 1024 * 1024
+      })
+      return consumedIn(stdout)
+    },
+    member: Effect.fnUntraced(function* (topic, group) {
+      const child = yield* Effect.acquireRelease(
+        Effect.sync(() =>
+          spawn(java!, [...consumer(topic), "--group", group], { stdio: ["ignore", "pipe", "ignore"], detached: true })
+        ),
+        ended
+      )
+      let said = ""
+      child.stdout.setEncoding("utf8").on("data", (text: string) => (said += text))
+      // The last line may be incomplete.
+      return () => consumedIn(said.slice(0, said.lastIndexOf("\n") + 1))
+    })
   }
 })

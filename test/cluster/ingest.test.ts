@@ -1,11 +1,16 @@
+import { randomUUID } from "node:crypto"
 import { describe, expect } from "vitest"
 import type { Gateways } from "../support/Gateways.ts"
-import { it } from "../support/it.ts"
+import { it as gatewayIt } from "../support/it.ts"
 import { sleep, waitUntil } from "../support/Waiting.ts"
 
 type Name = "owner" | "left" | "right"
 const roles = { owner: "runner", left: "edge", right: "edge" } as const
 const edges = ["left", "right"] as const
+
+const it = gatewayIt
+  .extend("cluster", { scope: "file" }, ({ fileRunning }) => fileRunning(roles))
+  .extend("gateways", ({ cluster }) => cluster.everyRunning())
 
 /** A source with a limit by the hour, and two edge processes that its senders use alternately. */
 class Senders {
@@ -21,7 +26,7 @@ class Senders {
 
   static async make(gateways: Gateways<Name>, rate_limit: number): Promise<Senders> {
     const config = { rate_limit, rate_limit_period: "hour" as const }
-    const { id } = await gateways.api("left", "POST", "/sources", { name: "limited", config })
+    const { id } = await gateways.api("left", "POST", "/sources", { name: `limited-${randomUUID()}`, config })
     return new Senders(gateways, id)
   }
 
@@ -67,8 +72,8 @@ class Senders {
 }
 
 describe("Rate limit of a source", () => {
-  it("A source's rate limit is shared by two ingress processes", async ({ running }) => {
-    const senders = await Senders.make(await running(roles), 400)
+  it("A source's rate limit is shared by two ingress processes", async ({ gateways }) => {
+    const senders = await Senders.make(gateways, 400)
     await senders.useUp()
     expect(senders.accepted.length).toBeGreaterThanOrEqual(400 - 50)
     expect(senders.accepted.length).toBeLessThanOrEqual(400 + 50)
@@ -76,9 +81,8 @@ describe("Rate limit of a source", () => {
   })
 
   it("A source's rate limit holds while its actor is away and after another process takes it over", async ({
-    running
+    gateways
   }) => {
-    const gateways = await running(roles)
     const senders = await Senders.make(gateways, 400)
     await senders.accept(100)
     await gateways.process("owner").end("SIGKILL")
@@ -91,8 +95,7 @@ describe("Rate limit of a source", () => {
     expect(await senders.lost()).toEqual([])
   })
 
-  it("Without any runner each ingress process may use a source's whole rate limit", async ({ running }) => {
-    const gateways = await running(roles)
+  it("Without any runner each ingress process may use a source's whole rate limit", async ({ gateways }) => {
     const senders = await Senders.make(gateways, 40)
     await gateways.process("owner").end("SIGKILL")
     await senders.accept(40)

@@ -1,6 +1,8 @@
+import { randomUUID } from "node:crypto"
 import { WebSocket } from "@effect/platform-node/NodeWS"
 import { afterAll, describe, expect } from "vitest"
-import { it } from "../support/it.ts"
+import type { Gateways } from "../support/Gateways.ts"
+import { it as gatewayIt } from "../support/it.ts"
 import { noOwnRedis, Redis } from "../support/Redis.ts"
 import { eventually } from "../support/Waiting.ts"
 
@@ -12,6 +14,18 @@ import { eventually } from "../support/Waiting.ts"
 const key = "gwk_cluster_test_key"
 const redis = noOwnRedis ? null : await Redis.start()
 afterAll(() => redis?.stop())
+
+type Processes = Gateways<"first" | "second" | "edge">
+
+/** The processes of a world. Worlds with the same settings have the same ones. */
+const it = gatewayIt.extend("processes", { scope: "file" }, ({ fileRunning }) => {
+  const started = new Map<World["settings"], Promise<Processes>>()
+  return async ({ settings }: World): Promise<Processes> => {
+    const processes = started.get(settings) ?? fileRunning({ first: "all", second: "all", edge: "edge" }, settings)
+    started.set(settings, processes)
+    return (await processes).everyRunning()
+  }
+})
 
 const watch = (origin: string, id: string, onTestFinished: (end: () => void) => void) => {
   const socket = new WebSocket(`${origin.replace("http", "ws")}/v1/bins/${id}/stream`, ["bin.v1"], {
@@ -48,18 +62,18 @@ describe.each([
         ["a Redis", withRedis],
         ["a Redis that stops during the test", { ...withRedis, amid: () => redis.stop() }]
       ] as const))
-] as ReadonlyArray<readonly [string, World]>)("Streams of processes that share %s", (_, { amid, settings }) => {
+] as ReadonlyArray<readonly [string, World]>)("Streams of processes that share %s", (_, world) => {
   it("A stream reports each request of other processes once, and asks readers to reconnect at shutdown", async ({
     onTestFinished,
-    running
+    processes
   }) => {
-    const gateways = await running({ first: "all", second: "all", edge: "edge" }, settings)
-    const { id } = await gateways.api("first", "POST", "/sources", { name: "watched" })
+    const gateways = await processes(world)
+    const { id } = await gateways.api("first", "POST", "/sources", { name: `watched-${randomUUID()}` })
     const readers = gateways.names.map((name) => watch(gateways.process(name).origin, id, onTestFinished))
     const sent: Array<string> = []
     for (const reader of readers) await eventually("a greeting", () => reader.received[0])
     for (let i = 0; i < 10; i++) {
-      if (i === 5) await amid()
+      if (i === 5) await world.amid()
       for (const name of gateways.names) {
         const { body } = await gateways.call(name, "POST", `/e/${id}`, { body: "{}" })
         sent.push((JSON.parse(body) as { request_id: string }).request_id)

@@ -1,144 +1,12 @@
 import { describe, expect } from "vitest"
-import { FakeJetStream } from "../../packages/foreign-databases/test/FakeJetStream.ts"
-import { FakeKafkaTopics } from "../../packages/foreign-databases/test/FakeKafkaTopics.ts"
-import { FakePubSub } from "../../packages/foreign-databases/test/FakePubSub.ts"
-import { type FakeMessage, FakeRabbit, type Queue } from "../../packages/foreign-databases/test/FakeRabbit.ts"
-import { FakeRedis } from "../../packages/foreign-databases/test/FakeRedis.ts"
-import { FakeSqs } from "../../packages/foreign-databases/test/FakeSqs.ts"
+import type { FakeMessage } from "../../packages/foreign-databases/test/FakeRabbit.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { request } from "../support/RawHttp.ts"
-import { ownIt } from "../support/it.ts"
+import { it as gatewayIt } from "../support/it.ts"
 import { eventually } from "../support/Waiting.ts"
+import { type FakeBroker, type Kind, kinds } from "./brokerKinds.ts"
 
 /** Sources whose requests are messages of a broker, in a running gateway: from the queue to the target. */
-
-interface FakeBroker {
-  readonly queue: (name: string) => Queue
-  readonly publish: (queue: string, ...messages: ReadonlyArray<FakeMessage>) => void
-  /** Cuts all connections. */
-  readonly cut: () => void
-  readonly close: () => Promise<void>
-}
-
-/** A broker, and a source in one of its queues. */
-interface Kind<B extends FakeBroker = FakeBroker> {
-  readonly type: string
-  readonly start: () => Promise<B>
-  /** How the broker learns of a message that is of no use; absent: it is rejected. */
-  readonly rejects?: "deletes" | "acknowledges"
-  /** Messages that are under way at once, those of a dead process included. */
-  readonly most?: number
-  /** The settings that name a queue. */
-  readonly queue: (broker: B, name: string) => Record<string, string>
-  /** Other settings of a subscription. */
-  readonly settings: (broker: B) => object
-  readonly authType: string
-  readonly auth: (broker: B) => Record<string, string>
-  readonly wrongAuth: (broker: B) => Record<string, string>
-  /** A change that leads to another address. */
-  readonly elsewhere: Record<string, string>
-  /** What the request of a message has as headers, beside those of the message. */
-  readonly facts: object
-}
-
-const kind = <B extends FakeBroker>(row: Kind<B>): Kind => row as unknown as Kind
-
-const wrong = () => ({ username: "tidegate", password: "wrong-password" })
-const server = ({ port }: { readonly port: number }) => ({ host: "127.0.0.1", port, tls_mode: "disable", prefetch: 20 })
-const signIn = ({ password }: { readonly password: string }) => ({ username: "tidegate", password })
-
-const kinds: ReadonlyArray<Kind> = [
-  kind({
-    type: "RABBITMQ",
-    start: () => FakeRabbit.start(),
-    queue: (_, queue) => ({ queue }),
-    settings: server,
-    authType: "BASIC_AUTH",
-    auth: signIn,
-    wrongAuth: wrong,
-    elsewhere: { host: "127.0.0.2" },
-    facts: {
-      "x-gateway-message-id": "m1",
-      "x-gateway-exchange": "orders",
-      "x-gateway-routing-key": "order.paid"
-    }
-  }),
-  kind({
-    type: "NATS_JETSTREAM",
-    start: () => FakeJetStream.start(),
-    queue: (_, stream) => ({ stream, consumer: "tidegate" }),
-    settings: server,
-    authType: "BASIC_AUTH",
-    auth: signIn,
-    wrongAuth: wrong,
-    elsewhere: { host: "127.0.0.2" },
-    facts: { "x-gateway-message-id": "orders.1.1700000000000000000", "x-gateway-subject": "order.paid" }
-  }),
-  kind({
-    type: "AWS_SQS",
-    start: () => FakeSqs.start(),
-    rejects: "deletes",
-    // What a dead process has received stays under way until its time is over.
-    most: 40,
-    queue: (service, name) => ({ queue_url: service.url(name) }),
-    settings: () => ({ region: "eu-central-1", visibility_timeout: 10 }),
-    authType: "AWS_ACCESS_KEY",
-    auth: ({ keyId }) => ({ access_key_id: keyId, secret_access_key: "a-secret-of-a-key" }),
-    wrongAuth: () => ({ access_key_id: "AKIA9999999999999999", secret_access_key: "a-secret-of-a-key" }),
-    elsewhere: { queue_url: "http://127.0.0.2:1/123456789012/orders" },
-    facts: { "x-gateway-message-id": "m1", "x-gateway-message-group-id": "order.paid" }
-  }),
-  kind({
-    type: "REDIS_STREAM",
-    start: () => FakeRedis.start(),
-    rejects: "acknowledges",
-    queue: (_, stream) => ({ stream }),
-    settings: server,
-    authType: "BASIC_AUTH",
-    auth: signIn,
-    wrongAuth: wrong,
-    elsewhere: { host: "127.0.0.2" },
-    facts: { "x-gateway-message-id": "orders:1-0", "x-gateway-stream": "orders" }
-  }),
-  kind({
-    type: "KAFKA",
-    start: () => FakeKafkaTopics.start(),
-    rejects: "acknowledges",
-    queue: (_, topic) => ({ topic }),
-    settings: ({ port }) => ({
-      bootstrap_servers: `127.0.0.1:${port}`,
-      tls_mode: "disable",
-      prefetch: 20,
-      sasl_mechanism: "PLAIN",
-      auto_offset_reset: "earliest"
-    }),
-    authType: "BASIC_AUTH",
-    auth: signIn,
-    wrongAuth: wrong,
-    elsewhere: { bootstrap_servers: "127.0.0.2:9092" },
-    facts: {
-      "x-gateway-message-id": "cluster:orders:0:0:1700000000000",
-      "x-gateway-topic": "orders",
-      "x-gateway-partition": "0",
-      "x-gateway-offset": "0",
-      "x-gateway-key": "order.paid"
-    }
-  }),
-  kind({
-    type: "GCP_PUBSUB",
-    start: () => FakePubSub.start(),
-    rejects: "acknowledges",
-    // What a dead process has pulled stays under way until its deadline.
-    most: 40,
-    queue: (_, name) => ({ subscription_id: name }),
-    settings: ({ origin }) => ({ project_id: "my-shop", endpoint: origin, prefetch: 20 }),
-    authType: "SERVICE_ACCOUNT",
-    auth: (service) => service.auth(),
-    wrongAuth: (service) => service.auth("stranger@project.example"),
-    elsewhere: { endpoint: "http://127.0.0.2:1" },
-    facts: { "x-gateway-message-id": "orders/m1", "x-gateway-ordering-key": "order.paid" }
-  })
-]
 
 const messages = (count: number, from = 0): ReadonlyArray<FakeMessage> =>
   Array.from({ length: count }, (_, n) => ({ id: `m${from + n}`, body: JSON.stringify({ n: from + n }) }))
@@ -159,30 +27,92 @@ const numbersOf = async (gateway: Gateway, id: string) => {
   return rows.map(({ n }) => Number(n)).toSorted((a, b) => a - b)
 }
 
-describe.each(kinds)("Source of type $type", (kind) => {
-  const it = ownIt.extend("broker", async ({}, { onCleanup }) => {
+/** Makes a source that reads the queue "orders". */
+const sourceIn = (gateway: Gateway, kind: Kind, broker: FakeBroker) =>
+  gateway.api("POST", "/sources", {
+    name: gateway.name("orders"),
+    type: kind.type,
+    config: {
+      subscription: { ...kind.settings(broker), ...kind.queue(broker, "orders") },
+      auth_type: kind.authType,
+      auth: kind.auth(broker)
+    }
+  } as never)
+
+const sum = 600
+
+/** A queue whose broker is cut off, and what is to happen before and after the gateway is killed. */
+const disturbing = async (gateway: Gateway, kind: Kind, broker: FakeBroker) => {
+  const queue = broker.queue("orders")
+  const source = await sourceIn(gateway, kind, broker)
+  return {
+    source,
+    queue,
+    before: async () => {
+      broker.publish("orders", ...messages(200))
+      await eventually("some are settled", () => queue.settled.length > 20 || null)
+      broker.cut()
+      broker.publish("orders", ...messages(200, 200))
+      await eventually("more are settled", () => queue.settled.length > 220 || null)
+    },
+    after: async () => {
+      broker.publish("orders", ...messages(200, 400))
+      await eventually("all are settled", () => new Set(queue.settled).size === sum || null)
+    }
+  }
+}
+
+/** One definition for all types: each would have a gateway of its own. */
+const it = gatewayIt
+  .extend("kind", (): Kind => kinds[0]!)
+  .extend("broker", async ({ kind }, { onCleanup }) => {
     const broker = await kind.start()
     onCleanup(() => broker.close())
     return broker
   })
+  /** Makes the test's source. It is deleted before its broker ends: it would look for the broker while others are tried. */
+  .extend("subscribe", ({ broker, gateway, kind }, { onCleanup }) => {
+    const made: Array<string> = []
+    onCleanup(async () => {
+      for (const id of made) await gateway.call("DELETE", `/sources/${id}`)
+    })
+    return async () => {
+      const source = await sourceIn(gateway, kind, broker)
+      made.push(source.id)
+      return source
+    }
+  })
+  /** The queue of each type, when all are settled. The gateway is killed once for all types. */
+  .extend("disturbed", { scope: "file" }, async ({ gateway }, { onCleanup }) => {
+    const brokers = await Promise.all(kinds.map((kind) => kind.start()))
+    const all = await Promise.all(kinds.map((kind, n) => disturbing(gateway, kind, brokers[n]!)))
+    onCleanup(async () => {
+      for (const { source } of all) await gateway.call("DELETE", `/sources/${source.id}`)
+      await Promise.all(brokers.map((broker) => broker.close()))
+    })
+    const before = all.map((one) => one.before())
+    await Promise.allSettled(before)
+    await gateway.restart("SIGKILL")
+    const settled = all.map(async ({ after, queue, source }, n) => {
+      await before[n]
+      await after()
+      return { queue, source }
+    })
+    // A failure is that of the type's test.
+    await Promise.allSettled(settled)
+    return new Map(kinds.map(({ type }, n) => [type, settled[n]!]))
+  })
 
-  const subscribe = (gateway: Gateway, broker: FakeBroker) =>
-    gateway.api("POST", "/sources", {
-      name: gateway.name("orders"),
-      type: kind.type,
-      config: {
-        subscription: { ...kind.settings(broker), ...kind.queue(broker, "orders") },
-        auth_type: kind.authType,
-        auth: kind.auth(broker)
-      }
-    } as never)
+describe.concurrent.each(kinds)("Source of type $type", (kind) => {
+  it.override({ kind })
 
   it("A message is delivered to the target of its connection, with what the broker says of it", async ({
     broker,
     gateway,
+    subscribe,
     target
   }) => {
-    const source = await subscribe(gateway, broker)
+    const source = await subscribe()
     expect(JSON.stringify(source)).not.toContain(Object.values(kind.auth(broker)).at(-1))
     expect(JSON.stringify(source)).toContain("****")
     await gateway.connection(source, await gateway.destination({ url: target.origin }))
@@ -207,30 +137,12 @@ describe.each(kinds)("Source of type $type", (kind) => {
     await eventually("the message is settled", () => broker.queue("orders").settled.length === 1 || null)
   })
 
-  it("Messages of a queue become requests, each once, also when the broker and the gateway are cut off", async ({
+  it("A message that can never be stored is rejected at its broker, counted and named", async ({
     broker,
-    gateway
+    gateway,
+    subscribe
   }) => {
-    const queue = broker.queue("orders")
-    const source = await subscribe(gateway, broker)
-    const count = 600
-    broker.publish("orders", ...messages(200))
-    await eventually("some are settled", () => queue.settled.length > 20 || null)
-    broker.cut()
-    broker.publish("orders", ...messages(200, 200))
-    await eventually("more are settled", () => queue.settled.length > 220 || null)
-    await gateway.restart("SIGKILL")
-    broker.publish("orders", ...messages(200, 400))
-    await eventually("all are settled", () => new Set(queue.settled).size === count || null)
-    expect(await numbersOf(gateway, source.id)).toEqual(Array.from({ length: count }, (_, n) => n))
-    expect(queue.mostUnsettled).toBeLessThanOrEqual(kind.most ?? 20)
-    expect(queue.dead).toEqual([])
-    const shown = await state(gateway, source.id, { status: "connected" })
-    expect(shown.stored_count).toBe(count)
-  })
-
-  it("A message that can never be stored is rejected at its broker, counted and named", async ({ broker, gateway }) => {
-    const source = await subscribe(gateway, broker)
+    const source = await subscribe()
     broker.publish("orders", { id: "large", body: Buffer.alloc(1_048_577, "x") }, ...messages(1))
     const shown = await state(gateway, source.id, { stored_count: 1, rejected_count: 1 })
     expect(shown.last_rejection).toBe("a message of 1048577 bytes is too large: at most 1048576 become a request")
@@ -241,9 +153,10 @@ describe.each(kinds)("Source of type $type", (kind) => {
 
   it("A source fetches nothing while it is disabled, changed settings hold at once, and a deleted one lets go", async ({
     broker,
-    gateway
+    gateway,
+    subscribe
   }) => {
-    const source = await subscribe(gateway, broker)
+    const source = await subscribe()
     await state(gateway, source.id, { status: "connected" })
     await gateway.api("PUT", `/sources/${source.id}/disable`)
     await eventually("nobody consumes", () => broker.queue("orders").consumers.size === 0 || null)
@@ -264,8 +177,12 @@ describe.each(kinds)("Source of type $type", (kind) => {
     await eventually("nobody consumes", () => broker.queue("others").consumers.size === 0 || null)
   })
 
-  it("A source says why it is not connected, and connects once its settings are right", async ({ broker, gateway }) => {
-    const source = await subscribe(gateway, broker)
+  it("A source says why it is not connected, and connects once its settings are right", async ({
+    broker,
+    gateway,
+    subscribe
+  }) => {
+    const source = await subscribe()
     await state(gateway, source.id, { status: "connected" })
     await gateway.api("PATCH", `/sources/${source.id}`, { config: { auth: kind.wrongAuth(broker) } })
     const failing = await state(gateway, source.id, { status: "failing" })
@@ -277,8 +194,8 @@ describe.each(kinds)("Source of type $type", (kind) => {
     expect(await state(gateway, source.id, { status: "connected" })).toMatchObject({ last_error: null })
   })
 
-  it("Nobody can post to such a source, and what it does not know is refused", async ({ broker, gateway }) => {
-    const source = await subscribe(gateway, broker)
+  it("Nobody can post to such a source, and what it does not know is refused", async ({ gateway, subscribe }) => {
+    const source = await subscribe()
     expect((await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })).status).toBe(404)
     const refused = await gateway.call("PATCH", `/sources/${source.id}`, { config: { subscription: { qeue: "x" } } })
     expect(refused).toMatchObject({ status: 400, body: { data: { fields: [{ path: "config.subscription.qeue" }] } } })
@@ -286,5 +203,19 @@ describe.each(kinds)("Source of type $type", (kind) => {
       config: { subscription: kind.elsewhere }
     })
     expect(elsewhere).toMatchObject({ status: 400, body: { data: { fields: [{ path: "config.auth" }] } } })
+  })
+})
+
+describe.each(kinds)("Source of type $type", ({ most = 20, type }) => {
+  it("Messages of a queue become requests, each once, also when the broker and the gateway are cut off", async ({
+    disturbed,
+    gateway
+  }) => {
+    const { queue, source } = await disturbed.get(type)!
+    expect(await numbersOf(gateway, source.id)).toEqual(Array.from({ length: sum }, (_, n) => n))
+    expect(queue.mostUnsettled).toBeLessThanOrEqual(most)
+    expect(queue.dead).toEqual([])
+    const shown = await state(gateway, source.id, { status: "connected" })
+    expect(shown.stored_count).toBe(sum)
   })
 })

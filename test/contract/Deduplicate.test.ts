@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect } from "vitest"
 import type { Rule, Rules, Source } from "../support/Contract.ts"
 import { request } from "../support/RawHttp.ts"
-import { ownIt as gatewayIt } from "../support/it.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** The same request twice: contract 5.3 and (c). */
 

@@ -2,7 +2,7 @@ import { createHmac, generateKeyPairSync, sign as signBytes } from "node:crypto"
 import { describe, expect } from "vitest"
 import type { Source } from "../support/Contract.ts"
 import { type Answer, request } from "../support/RawHttp.ts"
-import { ownIt as gatewayIt } from "../support/it.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** The first requests of providers: answered as the provider wants it, stored, and for nobody behind the gateway. */
 

@@ -2,7 +2,7 @@ import { Effect, Exit, Scope } from "effect"
 import { describe, expect } from "vitest"
 import { operated, ownNats, program, userKey } from "../../packages/foreign-databases/test/OwnNats.ts"
 import type { Gateway } from "../support/Gateway.ts"
-import { ownIt } from "../support/it.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** Sources of type NATS_JETSTREAM against a real NATS server, where one is installed (`apt-get install nats-server`). */
 
@@ -19,7 +19,7 @@ authorization { users = [
   { nkey: ${userKey.name} }
 ] }`
 
-const it = ownIt.extend("nats", { scope: "file" }, async ({}, { onCleanup }) => {
+const it = gatewayIt.extend("nats", { scope: "file" }, async ({}, { onCleanup }) => {
   const scope = Scope.makeUnsafe()
   onCleanup(() => Effect.runPromise(Scope.close(scope, Exit.void)))
   return Effect.runPromise(ownNats(config, { username: "owner", password: "owner" }).pipe(Scope.provide(scope)))

@@ -2,7 +2,7 @@ import { describe, expect } from "vitest"
 import type { Config } from "@tidegate/connectors/Settings"
 import { startStore, storeKey } from "../../packages/connectors/test/StoreServer.ts"
 import type { Sent } from "../support/Contract.ts"
-import { ownIt as base } from "../support/it.ts"
+import { it as base } from "../support/it.ts"
 import { configOf } from "../support/Mocks.ts"
 import { patience } from "../support/Waiting.ts"
 

@@ -1,5 +1,5 @@
 import { expect } from "vitest"
-import { ownIt as base } from "../support/it.ts"
+import { it as base } from "../support/it.ts"
 import type { DestinationConfig } from "../support/Contract.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { request } from "../support/RawHttp.ts"
@@ -216,7 +216,7 @@ it("The consent page shows the destination, and nothing happens before the user 
   expect(answer.headers.get("referrer-policy")).toBe("no-referrer")
   expect(text).toContain("&#60;b&#62;&#34;orders&#34; &#38; co&#60;/b&#62;")
   expect(text).not.toMatch(/<script|<b>/)
-  for (const shown of [destination.id, "tm_demo", destination.type]) expect(text).toContain(shown)
+  for (const shown of [destination.id, gateway.team, destination.type]) expect(text).toContain(shown)
 
   const done = await agreed(back, { accept: "text/html" })
   expect([done.status, provider.calls.length]).toEqual([200, 1])

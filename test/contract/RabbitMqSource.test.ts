@@ -2,16 +2,11 @@ import { Effect, Exit, Scope } from "effect"
 import { describe, expect } from "vitest"
 import { auth } from "../../packages/foreign-databases/test/Brokering.ts"
 import { ownRabbit, program } from "../../packages/foreign-databases/test/OwnRabbit.ts"
+import type { Source } from "../support/Contract.ts"
 import type { Gateway } from "../support/Gateway.ts"
-import { ownIt } from "../support/it.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** Sources of type RABBITMQ against a real RabbitMQ, where one is installed (`apt-get install rabbitmq-server`). */
-
-const it = ownIt.extend("rabbit", { scope: "file" }, async ({}, { onCleanup }) => {
-  const scope = Scope.makeUnsafe()
-  onCleanup(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-  return Effect.runPromise(ownRabbit.pipe(Scope.provide(scope)))
-})
 
 const place = (port: number) => ({ host: "127.0.0.1", port, vhost: "shop", tls_mode: "disable" as const })
 
@@ -27,23 +22,44 @@ const stateOf = async (gateway: Gateway, id: string) => (await gateway.api("GET"
 const messages = (from: number, count: number) =>
   Array.from({ length: count }, (_, n) => ({ id: `m${from + n}`, body: Buffer.from(`{"n":${from + n}}`) }))
 
+const storedOf = async (gateway: Gateway, id: string): Promise<number> =>
+  Number((await gateway.sql("select count(*) as n from requests where source_id = $1", [id]))[0]!["n"])
+
+const more = (gateway: Gateway, { id }: Pick<Source, "id">, than: number) =>
+  gateway.eventually(`more than ${than} are stored`, async () => ((await storedOf(gateway, id)) > than ? true : null))
+
+const queues = ["read classic", "read quorum"]
+
+const it = gatewayIt
+  .extend("rabbit", { scope: "file" }, async ({}, { onCleanup }) => {
+    const scope = Scope.makeUnsafe()
+    onCleanup(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+    return Effect.runPromise(ownRabbit.pipe(Scope.provide(scope)))
+  })
+  /** The sources of the queues. Gateway and broker are killed once for both, amid their messages. */
+  .extend("disturbed", { scope: "file" }, async ({ gateway, rabbit }) => {
+    const sources = await Promise.all(
+      queues.map(async (queue) => [queue, await subscribe(gateway, rabbit.port, queue)] as const)
+    )
+    const publish = (from: number, count: number) =>
+      Promise.all(queues.map((queue) => rabbit.published(queue, messages(from, count))))
+    const moreOfEach = (than: number) => Promise.all(sources.map(([, source]) => more(gateway, source, than)))
+    await publish(0, 400)
+    await moreOfEach(50)
+    await gateway.restart("SIGKILL")
+    await moreOfEach(300)
+    await publish(400, 400)
+    await Effect.runPromise(Effect.andThen(rabbit.kill, rabbit.start))
+    await publish(800, 200)
+    return new Map(sources)
+  })
+
 describe.skipIf(program === undefined)("Source in RabbitMQ (skipped if it is not installed)", () => {
-  for (const queue of ["read classic", "read quorum"]) {
+  for (const queue of queues) {
     const title = `Each message of the queue ${queue} is one request, after kill -9 of the gateway and of the broker`
-    it(title, { timeout: 300_000 }, async ({ gateway, rabbit }) => {
-      const source = await subscribe(gateway, rabbit.port, queue)
-      const stored = async () =>
-        Number((await gateway.sql("select count(*) as n from requests where source_id = $1", [source.id]))[0]!["n"])
-      const more = (than: number) =>
-        gateway.eventually(`more than ${than} are stored`, async () => ((await stored()) > than ? true : null))
-      await rabbit.published(queue, messages(0, 400))
-      await more(50)
-      await gateway.restart("SIGKILL")
-      await more(300)
-      await rabbit.published(queue, messages(400, 400))
-      await Effect.runPromise(Effect.andThen(rabbit.kill, rabbit.start))
-      await rabbit.published(queue, messages(800, 200))
-      await more(999)
+    it(title, { timeout: 300_000 }, async ({ disturbed, gateway, rabbit }) => {
+      const source = disturbed.get(queue)!
+      await more(gateway, source, 999)
       const numbers = await gateway.sql(
         "select count(*) as n, count(distinct convert_from(body, 'utf8')) as kinds from requests where source_id = $1",
         [source.id]
@@ -58,7 +74,7 @@ describe.skipIf(program === undefined)("Source in RabbitMQ (skipped if it is not
       await gateway.eventually("the queue is empty", async () =>
         (await rabbit.taken(queue)).length === 0 ? true : null
       )
-      expect(await stored()).toBe(1_000)
+      expect(await storedOf(gateway, source.id)).toBe(1_000)
     })
   }
 

@@ -4,7 +4,7 @@ import { describe, expect } from "vitest"
 import { auth } from "../../packages/foreign-databases/test/Brokering.ts"
 import { ownRedis, program } from "../../packages/foreign-databases/test/OwnRedis.ts"
 import type { Gateway } from "../support/Gateway.ts"
-import { ownIt } from "../support/it.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** Sources of type REDIS_STREAM against a real Redis, where one is installed (`apt-get install redis-server`). */
 
@@ -14,7 +14,7 @@ const readers = [
   ["barred", "~read:*", "+xadd"]
 ]
 
-const it = ownIt.extend("redis", { scope: "file" }, async ({}, { onCleanup }) => {
+const it = gatewayIt.extend("redis", { scope: "file" }, async ({}, { onCleanup }) => {
   const scope = Scope.makeUnsafe()
   let owner: Redis | undefined
   onCleanup(() => {

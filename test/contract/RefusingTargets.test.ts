@@ -1,5 +1,5 @@
 import { expect } from "vitest"
-import { ownIt as gatewayIt } from "../support/it.ts"
+import { it as gatewayIt } from "../support/it.ts"
 import type { Reply, Target } from "../support/Target.ts"
 import { begin, edge, ended } from "./workflowRuns.ts"
 
@@ -189,7 +189,9 @@ it("A refused step holds its action in all runs and processes until the action i
   }
   expect(target.received).toHaveLength(2)
   const held = await gateway.eventually("both holds are stored", async () => {
-    const rows = await gateway.sql("select target, held_until from action_holds where held_until > now()")
+    const rows = await gateway.sql("select target from action_holds where held_until > now() and team_id = $1", [
+      gateway.team
+    ])
     return rows.length === 2 ? rows : null
   })
   expect(new Set(held.map(({ target }) => target))).toEqual(new Set([action.id, `http ${target.origin}`]))

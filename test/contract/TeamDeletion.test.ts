@@ -1,6 +1,6 @@
 import { expect } from "vitest"
 import { type Table, tables } from "../../packages/storage/src/Tables.ts"
-import { ownIt as it } from "../support/it.ts"
+import { it } from "../support/it.ts"
 import { hanging } from "../support/Target.ts"
 import { patience } from "../support/Waiting.ts"
 import { begin, edge } from "./workflowRuns.ts"

@@ -1,5 +1,5 @@
 import { expect } from "vitest"
-import { ownIt as gatewayIt } from "../support/it.ts"
+import { it as gatewayIt } from "../support/it.ts"
 import { Planted } from "../support/Planted.ts"
 import { TunnelClient } from "../support/TunnelClient.ts"
 import { now } from "../support/Waiting.ts"

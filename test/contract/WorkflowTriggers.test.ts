@@ -1,5 +1,5 @@
 import { expect } from "vitest"
-import { ownIt as it } from "../support/it.ts"
+import { it } from "../support/it.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { request } from "../support/RawHttp.ts"
 import { edge, ended } from "./workflowRuns.ts"

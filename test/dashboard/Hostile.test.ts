@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core"
 import { describe, expect } from "vitest"
-import { firstRow, freshIt as pageIt, hasBrowser, heading, open, settled } from "../support/DashboardPage.ts"
+import { firstRow, freshIt as pageIt, hasBrowser, heading, open, settled, turnTo } from "../support/DashboardPage.ts"
 import { eventually } from "../support/Waiting.ts"
 
 /*
@@ -147,20 +147,22 @@ describe.skipIf(!hasBrowser)("Hostile content in the dashboard", () => {
       [`requests/${hostile.json}`, "http-equiv"],
       [`requests/${hostile.binary}`, "bytes that are no text"]
     ]
+    // The watch begins with a load.
+    await page.reload()
     for (const [path, text] of shown) {
-      await page.goto(`./${path}`)
+      await turnTo(page, path)
       await page.getByRole("heading", { level: 1 }).waitFor()
       await settled(page)
       await page.locator("main").getByText(text).first().waitFor({ state: "attached" })
       expect([path, await dangerous(page, planted.origin), await page.title()]).toEqual([path, 0, "Tidegate"])
     }
-    await page.goto(`./requests/${hostile.json}`)
+    await turnTo(page, `requests/${hostile.json}`)
     await page.getByRole("tab", { name: "Tree" }).first().click()
     for (const part of await page.locator(".tree summary").all()) await part.click()
     await page.locator(".tree").getByText("http-equiv").first().waitFor()
     expect(await dangerous(page, planted.origin)).toBe(0)
     // The destination's answer, with its headers.
-    await page.goto(`./events?destination_id=${destination.id}&status=FAILED`)
+    await turnTo(page, `events?destination_id=${destination.id}&status=FAILED`)
     await firstRow(page).click()
     await heading(page, "Event").waitFor()
     await page.locator("main").getByText("rel=preload").first().waitFor()
@@ -192,16 +194,16 @@ describe.skipIf(!hasBrowser)("Hostile content in the dashboard", () => {
     page
   }) => {
     const drawn = async () => Number(await page.evaluate(`document.querySelector("main").textContent.length`))
-    await page.goto(`./requests/${hostile.large}`)
+    await turnTo(page, `requests/${hostile.large}`)
     await page.getByText(/^The first 200,000 of 10,\d{3},\d{3} characters are shown\.$/).waitFor()
     expect(await drawn()).toBeLessThan(400_000)
     // The page does what it is told.
     await open(page, "Overview")
-    await page.goto(`./events?request_id=${hostile.large}`)
+    await turnTo(page, `events?request_id=${hostile.large}`)
     await firstRow(page).click()
     await page.getByText(/^The body is too large to be shown here as a whole\./).waitFor()
     expect(await drawn()).toBeLessThan(400_000)
-    await page.goto(`./requests/${hostile.json}`)
+    await turnTo(page, `requests/${hostile.json}`)
     await page
       .getByText(/^200 of 2\d\d headers are shown\.$/)
       .first()

@@ -1,6 +1,6 @@
 import { AxeBuilder } from "@axe-core/playwright"
 import { existsSync } from "node:fs"
-import { chromium, type Page } from "playwright-core"
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
 import { expect } from "vitest"
 import { apiDocument } from "./ApiDocument.ts"
 import { buildDashboard } from "./Dashboard.ts"
@@ -24,6 +24,29 @@ export const hostile = `<img src=x onerror="document.title='run'"><script>docume
 
 const viewport = { width: 1280, height: 800 }
 
+/** One for this process, as the gateway that its suites share: to start one takes longer than most tests with it. */
+let sharedBrowser: Promise<Browser> | null = null
+
+const launch = async (): Promise<Browser> => {
+  await buildDashboard()
+  return chromium.launch({ executablePath: executablePath!, args: ["--no-sandbox"] })
+}
+
+const startBrowser = async (): Promise<Browser> => {
+  sharedBrowser ??= launch()
+  const browser = await sharedBrowser
+  if (browser.isConnected()) return browser
+  // It has died. The next suites get a new one.
+  sharedBrowser = null
+  return startBrowser()
+}
+
+const closeBrowser = async (): Promise<void> => {
+  const browser = sharedBrowser
+  sharedBrowser = null
+  await (await browser)?.close()
+}
+
 const keyField = (page: Page) => page.getByLabel("API key")
 
 const signIn = async (page: Page, credential: string): Promise<void> => {
@@ -32,22 +55,49 @@ const signIn = async (page: Page, credential: string): Promise<void> => {
   await heading(page, "Overview").waitFor()
 }
 
+/** A browser with one page. */
+interface Visit {
+  readonly context: BrowserContext
+  readonly page: Page
+  /** What has gone wrong in the page. */
+  readonly faults: Array<string>
+  /** The credential of the last test that has used it, which may have signed out since. Null: nobody was signed in. */
+  signedInWith: string | null
+}
+
+/**
+ * Leaves nothing of a test but its session, and no page that goes on asking the gateway. The address is of the same origin: for another one, the
+ * browser would start another process, which compiles the dashboard again.
+ */
+const forget = async ({ context, page }: Visit): Promise<void> => {
+  const { origin } = new URL(page.url())
+  await page.goto(`${origin}/healthz`)
+  await page.unrouteAll()
+  await context.clearPermissions()
+  await page.emulateMedia({ colorScheme: "light" })
+  await page.setViewportSize(viewport)
+  const session = await context.newCDPSession(page)
+  await session.send("Storage.clearDataForOrigin", { origin, storageTypes: "local_storage" })
+  await session.detach()
+}
+
 export const it = gatewayIt
-  .extend("browser", { scope: "file" }, async ({}, { onCleanup }) => {
-    await buildDashboard()
-    const browser = await chromium.launch({ executablePath: executablePath!, args: ["--no-sandbox"] })
-    onCleanup(() => browser.close())
-    return browser
+  /** All suites of a worker have the same one. What a suite leaves in it is in its contexts, which end with the suite. */
+  .extend("browser", { scope: "worker" }, ({}, { onCleanup }) => {
+    onCleanup(closeBrowser)
+    return startBrowser()
   })
   /** What the pages of the suite have carried out: buttons with the calls that the gateway accepted. */
   .extend("carried", { scope: "file" }, () => new Set<string>())
+  /** Whether each page of the suite is a new browser: for what stays in a page, such as a clock of its own, or a script before its scripts. */
+  .extend("isFresh", { scope: "file" }, (): boolean => false)
   /**
    * Makes a new browser, where nobody is signed in, with a list of what goes wrong in its page. Somebody has signed out there before, unless it
    * is unused: on the gateway's own machine, the first visit is signed in as the demo user.
    */
   .extend("visitor", { scope: "file" }, async ({ browser, carried, gateway }) => {
     const [document, routes] = [await apiDocument(), await routesOf()]
-    return async (isUnused = false) => {
+    return async (isUnused: boolean): Promise<Visit> => {
       const faults: Array<string> = []
       const context = await browser.newContext({ viewport, baseURL: `${gateway.origin}/dashboard/` })
       context.setDefaultTimeout(patience)
@@ -64,60 +114,77 @@ export const it = gatewayIt
         if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
           faults.push(message.text())
       })
-      return { context, faults, page }
+      return { context, faults, page, signedInWith: null }
     }
-  })
-  /** Opens an address in a new browser, where nobody is signed in. What goes wrong in it fails the test. */
-  .extend("stranger", ({ visitor }, { onCleanup }) => {
-    const opened: Array<Awaited<ReturnType<typeof visitor>>> = []
-    onCleanup(async () => {
-      for (const { context } of opened) await context.close()
-      expect(opened.flatMap(({ faults }) => faults)).toEqual([])
-    })
-    return async (address: string, isUnused = false): Promise<Page> => {
-      const visit = await visitor(isUnused)
-      opened.push(visit)
-      await visit.page.goto(address)
-      return visit.page
-    }
-  })
-  /** The same, signed in with a credential. */
-  .extend("signedIn", ({ stranger }) => async (credential: string): Promise<Page> => {
-    const page = await stranger("./")
-    await signIn(page, credential)
-    return page
-  })
-  /** The visitor behind `page`. */
-  .extend("kept", { scope: "file" }, async ({ visitor }, { onCleanup }) => {
-    const visit = await visitor()
-    onCleanup(() => visit.context.close())
-    return { ...visit, browsing: await visit.context.newCDPSession(visit.page) }
   })
   /**
-   * A page that is signed in with the team's key. All tests of a file have the same one, loaded again, with nothing that the test before has
-   * kept in it: a browser of its own for each of them takes most of the processor time of a short test.
+   * The visitors of the tests before. The next test has one of them, with nothing that was kept in it: to start a browser, and to compile the
+   * dashboard in it, takes most of the processor time of a short test.
    */
-  .extend("page", async ({ gateway, kept }, { onCleanup }) => {
-    const { browsing, context, faults, page } = kept
-    onCleanup(() => expect(faults.splice(0)).toEqual([]))
-    await context.clearPermissions()
-    await page.emulateMedia({ colorScheme: "light" })
-    await page.setViewportSize(viewport)
-    await browsing.send("Storage.clearDataForOrigin", { origin: gateway.origin, storageTypes: "local_storage" })
-    await page.goto("./")
-    await heading(page, "Overview").or(keyField(page)).waitFor()
-    if ((await keyField(page).count()) > 0) await signIn(page, gateway.key)
+  .extend("idle", { scope: "file" }, ({}, { onCleanup }) => {
+    const idle: Array<Visit> = []
+    onCleanup(async () => {
+      for (const { context } of idle) await context.close()
+    })
+    return idle
+  })
+  /** Gives a visitor to the test: one that is signed in with this credential if there is one, and otherwise one where nobody is signed in. */
+  .extend("visit", ({ gateway, idle, isFresh, visitor }, { onCleanup }) => {
+    const given: Array<{ readonly visit: Visit; readonly isUnused: boolean }> = []
+    onCleanup(async () => {
+      for (const { isUnused, visit } of given) {
+        if (isFresh || isUnused) await visit.context.close()
+        else {
+          await forget(visit)
+          idle.push(visit)
+        }
+      }
+      expect(given.flatMap(({ visit }) => visit.faults.splice(0))).toEqual([])
+    })
+    const takeIdle = (isGood: (visit: Visit) => boolean): Visit | undefined => {
+      const at = idle.findIndex(isGood)
+      return at === -1 ? undefined : idle.splice(at, 1)[0]
+    }
+    return async (credential: string | null, isUnused = false): Promise<Visit> => {
+      const same = isUnused || credential === null ? undefined : takeIdle((one) => one.signedInWith === credential)
+      // That of the team's key stays signed in for the next test.
+      const other = isUnused ? undefined : (same ?? takeIdle((one) => one.signedInWith !== gateway.key))
+      if (other !== undefined && other !== same) await other.context.clearCookies()
+      const visit = other ?? (await visitor(isUnused))
+      visit.signedInWith = credential
+      given.push({ visit, isUnused })
+      return visit
+    }
+  })
+  /** Opens an address in a browser where nobody is signed in. What goes wrong in it fails the test. */
+  .extend("stranger", ({ visit }) => async (address: string, isUnused = false): Promise<Page> => {
+    const { page } = await visit(null, isUnused)
+    await page.goto(address)
     return page
   })
+  /** The same, signed in with a credential. */
+  .extend("signedIn", ({ visit }) => async (credential: string): Promise<Page> => {
+    const { page } = await visit(credential)
+    await page.goto("./")
+    await heading(page, "Overview").or(keyField(page)).waitFor()
+    if ((await keyField(page).count()) > 0) await signIn(page, credential)
+    return page
+  })
+  /** A page that is signed in with the team's key. */
+  .extend("page", ({ gateway, signedIn }) => signedIn(gateway.key))
 
-/** The same with a browser for each test: for what stays in a page, such as a clock of its own, or a script before its scripts. */
-export const freshIt = it.extend("page", ({ gateway, signedIn }) => signedIn(gateway.key))
+/** The same with a browser for each test. */
+export const freshIt = it.extend("isFresh", { scope: "file" }, true)
 
 /** What axe finds. The rules on colors alone for a second look at the same pages in other colors. */
 export const violations = async (page: Page, onlyColors = false): Promise<ReadonlyArray<string>> => {
+  // A look begins with axe's half megabyte, twice. A page that has it already runs a comment instead.
+  const isThere = await page.evaluate<boolean>("typeof axe === 'object'")
   // The usual mode opens a second page for each look, for frames of other origins. These pages have none.
   // To describe what passes costs a third of the look.
-  const axe = new AxeBuilder({ page }).setLegacyMode().options({ resultTypes: ["violations"] })
+  const axe = new AxeBuilder({ page, ...(isThere ? { axeSource: "/* axe is there */" } : {}) })
+    .setLegacyMode()
+    .options({ resultTypes: ["violations"] })
   const found = await (
     onlyColors ? axe.withRules(["color-contrast"]) : axe.withTags(["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"])
   ).analyze()

@@ -41,7 +41,9 @@ const pressing = `(async () => {
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve))
   }
   // What a click begins goes on in the next turns of the event loop, and after what it reads.
-  const isLoading = () => reading > 0 || main.innerText.includes("Loading…")
+  // What is seen is asked for last: the browser has to lay the page out for it.
+  const isLoading = () =>
+    reading > 0 || (main.textContent.includes("Loading…") && main.innerText.includes("Loading…"))
   const after = async () => {
     const end = Date.now() + ${patience}
     await turns()

@@ -62,7 +62,7 @@ interface Own {
 /**
  * One gateway process with all roles, as one team sees it. With `start`, the suite has the process to itself, with a database
  * connection that it can cut. With `forTeam`, the suite is one of several teams that use the process one after the other, and
- * must not change the process or other data in the database.
+ * must not change the other data in the database.
  */
 export class Gateway {
   readonly key: string
@@ -159,9 +159,11 @@ export class Gateway {
     return this.#process.pid!
   }
 
-  /** Ends the process, and starts it again on the same port, database and home. */
+  /**
+   * Ends the process, and starts it again on the same port, database and home. A suite may also do this to the gateway that it shares, because the
+   * suites of a worker run one after the other.
+   */
   async restart(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
-    this.#owned()
     await this.#process.end(signal)
     await this.#process.start()
   }
@@ -264,9 +266,8 @@ export class Gateway {
     return query(this.#databaseUrl, statement, parameters)
   }
 
-  /** Everything that its processes have logged so far. */
+  /** Everything that its processes have logged so far, for all suites that share it. */
   logged(): Promise<string> {
-    this.#owned()
     return readFile(join(this.#home, "gateway.log"), "utf8")
   }
 

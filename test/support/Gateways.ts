@@ -47,6 +47,13 @@ export class Gateways<Name extends string> {
     return [...this.#processes.keys()]
   }
 
+  /** Starts those that a test has ended, and returns itself. */
+  async everyRunning(): Promise<this> {
+    const ended = [...this.#processes.values()].filter(({ pid }) => pid === null)
+    await Promise.all(ended.map((process) => process.start()))
+    return this
+  }
+
   /** Calls the control API and requires success. Returns the body with the contract's type. */
   async api<const Method extends string, const Path extends string>(
     name: Name,

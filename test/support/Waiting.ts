@@ -18,6 +18,9 @@ export const patience = 120_000
  */
 const countedMs = 1_000
 
+/** Milliseconds between two probes: a twentieth of the time that was waited so far. To probe costs the gateway that is waited for as well. */
+const [leastPauseMs, mostPauseMs] = [25, 100]
+
 /** A condition did not become true in time. */
 export class NotReached extends Error {
   override readonly name = "NotReached"
@@ -32,12 +35,13 @@ export const waitUntil = async (
   probe: () => boolean | Promise<boolean>,
   options: {
     readonly patienceMs?: number
+    /** Between two probes, where a state has to be seen that does not last. */
     readonly everyMs?: number
     /** The observed value, which is added to the failure's message. */
     readonly seen?: () => unknown
   } = {}
 ): Promise<number> => {
-  const { everyMs = 25, patienceMs = patience, seen } = options
+  const { everyMs, patienceMs = patience, seen } = options
   let trouble: unknown = null
   let waited = 0
   for (;;) {
@@ -53,8 +57,9 @@ export const waitUntil = async (
       const instead = seen === undefined ? "" : `; seen: ${(JSON.stringify(seen()) ?? "").slice(0, 2_000)}`
       throw new NotReached(`${what}: not within ${patienceMs / 1000} s${why}${instead}`)
     }
-    await sleep(everyMs)
-    waited += Math.min(now() - began, Math.max(countedMs, everyMs))
+    const pauseMs = everyMs ?? Math.min(Math.max(leastPauseMs, waited / 20), mostPauseMs)
+    await sleep(pauseMs)
+    waited += Math.min(now() - began, Math.max(countedMs, pauseMs))
   }
 }
 

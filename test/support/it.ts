@@ -29,6 +29,35 @@ const closeShared = async (): Promise<void> => {
   await (await gateway)?.close()
 }
 
+type OnCleanup = (close: () => Promise<void>) => void
+
+/** A folder and a database for processes, until the cleanup. */
+const makePlace = async (onCleanup: OnCleanup) => {
+  const scope = Scope.makeUnsafe()
+  onCleanup(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  const { folder, url } = await Effect.runPromise(
+    Effect.all({ folder: temporaryFolder, url: freshDatabase }).pipe(Scope.provide(scope))
+  )
+  return { folder, databaseUrl: Redacted.value(url) }
+}
+
+/** Returns a function that starts several processes, each time in the place that it is told. They end with the cleanup. */
+const startingIn = (placeOf: () => Promise<Awaited<ReturnType<typeof makePlace>>>, onCleanup: OnCleanup) => {
+  const started: Array<{ readonly close: () => Promise<void> }> = []
+  onCleanup(async () => {
+    for (const gateways of started) await gateways.close()
+  })
+  return async <Name extends string>(
+    roles: Readonly<Record<Name, Role>>,
+    settings: Readonly<Record<string, string>> = {}
+  ): Promise<Gateways<Name>> => {
+    const { databaseUrl, folder } = await placeOf()
+    const gateways = await Gateways.start(folder, databaseUrl, roles, settings)
+    started.push(gateways)
+    return gateways
+  }
+}
+
 /**
  * `it` with what suites of the whole gateway need. A fixture starts when a test names it, and ends by itself: `gateway` with the
  * file, the others with the test.
@@ -83,32 +112,27 @@ export const it = test
     return upstream
   })
   /** A folder and a database for processes that a test starts itself. */
-  .extend("place", async ({}, { onCleanup }) => {
-    const scope = Scope.makeUnsafe()
-    onCleanup(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-    const { folder, url } = await Effect.runPromise(
-      Effect.all({ folder: temporaryFolder, url: freshDatabase }).pipe(Scope.provide(scope))
-    )
-    return { folder, databaseUrl: Redacted.value(url) }
-  })
+  .extend("place", ({}, { onCleanup }) => makePlace(onCleanup))
   /** Starts several processes on one database, with the given names and roles, and with additional settings. */
-  .extend("running", ({ place }, { onCleanup }) => {
-    const started: Array<{ readonly close: () => Promise<void> }> = []
-    onCleanup(async () => {
-      for (const gateways of started) await gateways.close()
-    })
-    return async <Name extends string>(
-      roles: Readonly<Record<Name, Role>>,
-      settings: Readonly<Record<string, string>> = {}
-    ): Promise<Gateways<Name>> => {
-      const gateways = await Gateways.start(place.folder, place.databaseUrl, roles, settings)
-      started.push(gateways)
-      return gateways
-    }
+  .extend("running", ({ place }, { onCleanup }) => startingIn(async () => place, onCleanup))
+  /**
+   * The same for all tests of a file, each time on a database of its own. The test before may have ended some of the processes: a suite gives
+   * them to its tests by `everyRunning`. Names and ids are for the tests to keep apart, because all are of one team.
+   */
+  .extend("fileRunning", { scope: "file" }, ({}, { onCleanup }) => {
+    const places: Array<() => Promise<void>> = []
+    return startingIn(
+      () => makePlace((close) => void places.push(close)),
+      (close) =>
+        onCleanup(async () => {
+          await close()
+          for (const one of places) await one()
+        })
+    )
   })
 
 /**
- * `it` with a gateway for this suite only. Use it for things that exist once in a gateway: the process (restarts, memory, log),
- * its database connection, public bins, site settings, and process metrics.
+ * `it` with a gateway for this suite only. Use it for things that exist once in a gateway: the memory of its process, its database
+ * connection, public bins, site settings, process metrics, and tables that are read as a whole. For a restart or the log, `it` is enough.
  */
 export const ownIt = it.extend("settings", { scope: "file" }, {})

@@ -2,17 +2,17 @@ import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { expect } from "vitest"
 import { printYaml } from "../../src/transfer/Yaml.ts"
-import { Gateway } from "../../../../test/support/Gateway.ts"
 import { it } from "./it.ts"
 
-/** A configuration as a file, between real gateways. */
+/** A configuration as a file, between teams of a real gateway. */
 
 const numbered = <A>(count: number, make: (n: string) => A): ReadonlyArray<A> =>
   Array.from({ length: count }, (_, n) => make(String(n).padStart(3, "0")))
 
 const secret = "whsec_c2VjcmV0LW9mLWEtZGV2ZWxvcGVy"
 
-const file = {
+/** `slug`: that of a source, which no other team of the gateway may have. */
+const fileWith = (slug: string) => ({
   version: 1,
   transformations: [
     { name: "add", code: 'addHandler("transform", (request) => request)', env: { TENANT: { $env: "ADD_TENANT" } } }
@@ -21,7 +21,7 @@ const file = {
     name: `source-${n}`,
     type: n === "000" ? "STRIPE" : "WEBHOOK",
     ...(n === "000" ? { config: { auth: { webhook_secret_key: { $env: "STRIPE_SECRET" } } } } : {}),
-    ...(n === "001" ? { slug: "first-of-all", config: { rate_limit: 100 } } : {}),
+    ...(n === "001" ? { slug, config: { rate_limit: 100 } } : {}),
     ...(n === "002" ? { status: "disabled" } : {})
   })),
   destinations: numbered(20, (n) => ({
@@ -43,20 +43,21 @@ const file = {
     ...(n === "005" ? { disabled: true } : {}),
     ...(n === "006" ? { ordering: { key: "body.id" } } : {})
   }))
-}
+})
 
 it("Import of 500 connections is repeatable, and an export returns the same resources", async ({
   folder,
-  onTestFinished,
+  gateway: shared,
   tidegate: anywhere
 }) => {
   // One that has nothing else: all that it has is exported.
-  const gateway = await Gateway.start()
-  onTestFinished(() => gateway.close())
+  const gateway = await shared.forTeam()
   const own = { TIDEGATE_URL: gateway.origin, TIDEGATE_API_KEY: gateway.key }
   const tidegate: typeof anywhere = (words, options) =>
     anywhere(words, { ...options, env: { ...own, ...options?.env } })
   const path = join(folder, "all.yaml")
+  const slug = shared.name("first-of-all")
+  const file = fileWith(slug)
   await writeFile(path, printYaml(file))
   const env = { STRIPE_SECRET: secret, ADD_TENANT: "acme" }
 
@@ -132,7 +133,7 @@ it("Import of 500 connections is repeatable, and an export returns the same reso
     { action: "update", kind: "connection", name: "connection-000", changed: ["rules"] }
   ])
   const [slugged] = (await gateway.api("GET", "/sources?name=source-001" as "/sources")).models
-  expect(slugged?.url).toContain("/e/first-of-all")
+  expect(slugged?.url).toContain(`/e/${slug}`)
 })
 
 it("Import reports a refused resource with its line and keeps what it created before", async ({ folder, tidegate }) => {
@@ -209,14 +210,11 @@ it("Filters are imported with an owner's session, and rules refer to them by nam
 
 it("Export and import keep all digits of large numbers in YAML and in JSON", async ({
   folder,
-  onTestFinished,
+  gateway,
   tidegate: anywhere
 }) => {
-  const gateways = await Promise.all([Gateway.start(), Gateway.start()])
-  onTestFinished(async () => {
-    for (const one of gateways) await one.close()
-  })
-  const [first, second] = gateways.map(
+  const teams = await Promise.all([gateway.forTeam(), gateway.forTeam()])
+  const [first, second] = teams.map(
     ({ key, origin }): typeof anywhere =>
       (words, options) =>
         anywhere(words, { ...options, env: { TIDEGATE_URL: origin, TIDEGATE_API_KEY: key, ...options?.env } })

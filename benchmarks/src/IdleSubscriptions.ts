@@ -32,8 +32,7 @@ interface Sizes {
   readonly window: number
 }
 
-/** A process holds at most 40 subscriptions of a team. */
-const full: Sizes = { subscriptions: 13, settle: 15, window: 30 }
+const full: Sizes = { subscriptions: 34, settle: 15, window: 30 }
 const quick: Sizes = { subscriptions: 10, settle: 2, window: 5 }
 
 /** How long (s) the subscriptions may take to be made. */

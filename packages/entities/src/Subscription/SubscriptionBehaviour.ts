@@ -29,9 +29,9 @@ import { makeAccess } from "./SubscriptionAccess.ts"
 import { SubscriptionEntity } from "./SubscriptionProtocol.ts"
 import { SubscriptionsUnderWay } from "./SubscriptionsUnderWay.ts"
 
-/** Subscriptions that are connected at the same time in this process, and those of one team. Others wait, and teams take turns. */
+/** Subscriptions that are connected at the same time in this process, and those of one team: half. Others wait, and teams take turns. */
 const Connected = Context.Reference<PermitsByKey>("@tidegate/entities/Subscription/Connected", {
-  defaultValue: () => permitsByKey({ permits: 256, perKey: 40 })
+  defaultValue: () => permitsByKey({ permits: 256, perKey: 128 })
 })
 /** Batches of messages that are stored at the same time in this process: each takes a connection to the database. */
 const Stores = Context.Reference<PermitsByKey>("@tidegate/entities/Subscription/Stores", {

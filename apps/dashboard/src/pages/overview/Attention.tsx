@@ -209,11 +209,19 @@ const useRuns = (): Found => {
   }
 }
 
+/** What is said when no kind has an entry: only what could be read is known to be well. */
+const nothing = (refused: number, all: number): string => {
+  if (refused === all) return "You may read none of what this is made of."
+  if (refused > 0) return "Nothing of what you may read does."
+  return "Nothing does: no channel, delivery, sender or run of 24 hours is in trouble."
+}
+
 /** Where a reader begins. */
 export const Attention = () => {
   const found = [useAlerts(), useChannels(), useFailing(), useQueues(), useSenders(), useRuns()]
   const entries = found.flatMap((one) => one.entries)
   const failure = found.find(({ error }) => error !== null && !isRefused(error))
+  const refused = found.filter(({ error }) => isRefused(error)).length
   const queries = useQueryClient()
   return (
     <Panel title="What needs attention">
@@ -222,7 +230,7 @@ export const Attention = () => {
       ) : found.some(({ isPending }) => isPending) ? (
         <Loading />
       ) : failure !== undefined ? null : (
-        <p className="muted">Nothing does: no channel, delivery, sender or run of 24 hours is in trouble.</p>
+        <p className="muted">{nothing(refused, found.length)}</p>
       )}
       {failure === undefined ? null : <Failure error={failure.error} retry={() => queries.invalidateQueries()} />}
       <Issues />

@@ -37,13 +37,8 @@ class ByTheStep implements Scheduler.Scheduler {
 }
 
 /** A client whose statements have these rows. */
-const fakeSql = (rows: (parameters: ReadonlyArray<unknown>) => ReadonlyArray<object>) =>
-  Object.assign(
-    (_: TemplateStringsArray, ...parameters: ReadonlyArray<unknown>) => Effect.sync(() => rows(parameters)),
-    {
-      literal: (text: string) => text
-    }
-  )
+const fakeSql = (rows: () => ReadonlyArray<object>) =>
+  Object.assign(() => Effect.sync(rows), { literal: (text: string) => text })
 
 /** Wakes a pump, and once more so many steps later; answers in how many steps the first was over, and whether somebody has looked after the second. */
 const wokenAfter = (steps: number) => {
@@ -88,15 +83,11 @@ it("A wake-up notification is never lost, whenever it comes", () => {
   expect(lost).toEqual([])
 })
 
-const noPlans = { plannedFor: () => Effect.succeed([]) } as unknown as ReturnType<typeof plansOf>
-
 /** A pump of an active workflow that has nothing due, and how often somebody has looked. */
 const idlePump = Effect.fnUntraced(function* (rooms: RunRoom, mayGoOn: () => boolean = () => true) {
-  const looks = { count: 0, from: [] as Array<number>, alarms: [] as Array<number> }
-  const sql = fakeSql((parameters) => {
+  const looks = { count: 0 }
+  const sql = fakeSql(() => {
     looks.count++
-    // Of all times that are given, only the one at which the read begins can be earlier than now.
-    looks.from.push(Math.min(...parameters.filter((one) => one instanceof Date).map((one) => one.getTime())))
     return [{ running_team: "team_a", running_status: "active", running_deleted: false, id: null }]
   })
   const world = Context.make(HotSql, sql as never).pipe(
@@ -107,12 +98,10 @@ const idlePump = Effect.fnUntraced(function* (rooms: RunRoom, mayGoOn: () => boo
     Context.add(RunJournal, {} as never),
     Context.add(Room, rooms)
   )
-  const alarm = (at: number) => void looks.alarms.push(at)
-  const pump = yield* Effect.provideContext(runPump("wfl_a", 1, noPlans, mayGoOn, alarm), world)
-  const work = Effect.provideContext(pump.work, world)
-  const fiber = yield* Effect.forkChild(work)
+  const pump = yield* Effect.provideContext(runPump("wfl_a", 1, {} as ReturnType<typeof plansOf>, mayGoOn), world)
+  const fiber = yield* Effect.forkChild(Effect.provideContext(pump.work, world))
   yield* settled
-  return { looks, work, notify: pump.notify, restart: pump.restart, isOver: () => fiber.pollUnsafe() !== undefined }
+  return { looks, notify: pump.notify, isOver: () => fiber.pollUnsafe() !== undefined }
 })
 
 /** Nobody waits for anything but the time. */
@@ -165,25 +154,5 @@ it.effect("A previous owner of a workflow does not accept wake-up notifications 
     yield* TestClock.adjust("200 millis")
     yield* settled
     expect(looks.count).toBe(2)
-  })
-)
-
-it.effect("The queue is read from its start once a second and after a change, and shortly before now in between", () =>
-  Effect.gen(function* () {
-    yield* TestClock.setTime(1_000_000)
-    const { looks, restart, work } = yield* idlePump(new RunRoom())
-    // The first read finds only the team.
-    expect(looks.from).toEqual([0, 0])
-    yield* TestClock.adjust("400 millis")
-    yield* work
-    expect(looks.from.splice(0)).toEqual([0, 0, 998_000])
-    // What this read cannot see is looked for a second after the last read that could.
-    expect(looks.alarms).toEqual([1_001_000])
-    restart()
-    yield* work
-    expect(looks.from.splice(0)).toEqual([0])
-    yield* TestClock.adjust("1 second")
-    yield* work
-    expect(looks.from).toEqual([0])
   })
 )

@@ -177,22 +177,6 @@ layer(world, { excludeTestServices: true })("Queue of a workflow's runs", (it) =
     })
   )
 
-  it.effect("A read that begins at a time leaves out the runs that were due before it", () =>
-    Effect.gen(function* () {
-      yield* forget()
-      const sql = yield* SqlClient.SqlClient
-      const ids = [yield* begun(), yield* begun(), yield* begun()]
-      const now = Date.now()
-      for (const [i, id] of ids.entries()) {
-        yield* sql`update workflow_queue set due_at = ${new Date(now - 3_000 + i * 1_000)} where run_id = ${id}`
-      }
-      const from = (from: number) => dueRows({ limit: 9, bytes: 1_000_000, inHand: [], from })
-      expect((yield* from(now - 2_000)).map(({ id }) => id)).toEqual(ids.slice(1))
-      expect((yield* from(now)).map(({ id }) => id)).toEqual([])
-      expect((yield* from(0)).map(({ id }) => id)).toEqual(ids)
-    })
-  )
-
   it.effect("The queue follows its workflow: empty if paused or deleted, all remaining runs if disabled", () =>
     Effect.gen(function* () {
       const later = Effect.fnUntraced(function* (id: string) {

@@ -11,7 +11,6 @@ import { Hand, setAside } from "../InHand.ts"
 import { batchedRuns } from "./BatchedRuns.ts"
 import { carriedTo } from "./Carried.ts"
 import { debouncedRuns, tooManyKeys } from "./DebouncedRuns.ts"
-import { DueScan } from "./DueScan.ts"
 import type { GivenUpAs } from "./GiveUp.ts"
 import type { plansOf } from "./Plans.ts"
 import { Pace } from "./RunPace.ts"
@@ -102,7 +101,6 @@ export const runPump = Effect.fnUntraced(function* (
     },
     waits: (at) => waits(at)
   })
-  const scan = new DueScan()
   let team: TeamRoom | null = null
   let more: More = false
   /** Due runs are to be read now. */
@@ -188,8 +186,7 @@ export const runPump = Effect.fnUntraced(function* (
     const mayRead = limit > 0
     yield* turns.give
     const now = yield* Clock.currentTimeMillis
-    const from = scan.from(now)
-    const due = yield* dueRuns(shard, id, now, { limit, bytes: rooms.readBytes, inHand: runs.ids(), from })
+    const due = yield* dueRuns(shard, id, now, { limit, bytes: rooms.readBytes, inHand: runs.ids() })
     pace.giveBack(id, limit - (due?.runs.length ?? 0))
     if (due === null || !mayGoOn()) return false
     const { held, running } = due
@@ -205,8 +202,6 @@ export const runPump = Effect.fnUntraced(function* (
     if (running.deleted) return runs.size === 0 && (yield* clearDeleted(id))
     if (!mayRead) return "once there is room"
     if (runs.hasTooManyUnstored) return false
-    const wholeAt = scan.read(from, now, due.runs[0]?.due_at.getTime() ?? null)
-    if (wholeAt !== null) alarm(wholeAt)
     const admitted =
       runs.standing.kind === "active"
         ? yield* admit(due.runs, triggers)
@@ -252,13 +247,7 @@ export const runPump = Effect.fnUntraced(function* (
     failed: (error) => Effect.logWarning("a workflow's runs could not be read yet", { workflow_id: id, error })
   })
 
-  const retryUnstored = (): void => {
-    if (runs.retryUnstored()) scan.restart()
-  }
-
   return {
-    /** Something has changed besides new runs: the next read begins at the start of the queue. */
-    restart: (): void => scan.restart(),
     /** A run was ended from outside. */
     left: (runId: string): void => {
       turns.left(runId)
@@ -269,7 +258,7 @@ export const runPump = Effect.fnUntraced(function* (
     abort: runs.abort,
     /** Works until no work is left. If it is already working, this returns at once, and the working fiber reads again. */
     work: Effect.suspend(() => {
-      retryUnstored()
+      runs.retryUnstored()
       isWoken = true
       return worker.work
     }),
@@ -278,7 +267,7 @@ export const runPump = Effect.fnUntraced(function* (
     /** There are new runs. False: no fiber works, or another process owns the workflow now. */
     notify: (): boolean => {
       if (!worker.isWorking() || !mayGoOn()) return false
-      retryUnstored()
+      runs.retryUnstored()
       hasNew = true
       return worker.wake()
     }

@@ -73,12 +73,7 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
     },
     /** Runs that are not to be read. */
     ids: (): ReadonlyArray<string> => [...signals.keys(), ...unstored],
-    /** Lets runs whose changes could not be stored be read again. Returns whether there are any. */
-    retryUnstored: (): boolean => {
-      const had = unstored.size > 0
-      unstored.clear()
-      return had
-    },
+    retryUnstored: (): void => unstored.clear(),
     /** The workflow's status: if it has changed, the runs under way learn of it. */
     stand: (now: Standing): void => {
       if (now.kind === standing.kind) return

@@ -52,13 +52,8 @@ export const layer = WorkflowEntity.toLayer(
     const client = yield* WorkflowEntity.client
     /** Continues the runs after a change. If this message is lost, the poller does it. */
     const wakeLater = Effect.ignore(Effect.timeout(client(id).Wake(undefined, { discard: true }), "1 second"))
-    /** Continues the runs after a command, which may have made runs due that were stored long ago. */
-    const afterCommand = Effect.suspend(() => {
-      pump.restart()
-      return wakeLater
-    })
     const around = <A, E>(command: Effect.Effect<A, E>) =>
-      Effect.tap(Semaphore.withPermit(oneAtATime, command), () => afterCommand)
+      Effect.tap(Semaphore.withPermit(oneAtATime, command), () => wakeLater)
     /** The graph of a version. */
     const workflowOf = (team_id: string) => (version: number) =>
       Effect.map(plans.planOf(team_id, version), (plan) => plan?.workflow ?? null)
@@ -71,7 +66,7 @@ export const layer = WorkflowEntity.toLayer(
       oneAtATime,
       cancel: (team_id, run_id) => Effect.asVoid(cancelChild(id, { team_id, run_id }, pump.abort)),
       failed: makeFailureRuns({ workflowId: id, shardOf: (of) => shardOf(sharding, of), wake: wakeWorkflow }),
-      signalled: () => afterCommand
+      signalled: () => wakeLater
     })
     const commands = yield* actorOf(workflow, yield* Workflows, { around })
     return WorkflowEntity.of({

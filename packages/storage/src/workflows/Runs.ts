@@ -79,29 +79,20 @@ interface Running {
   readonly running_held: Readonly<Record<string, number>> | null
 }
 
-/** What `dueRuns` reads: so many runs and bytes, without those in hand. */
-export interface DueRunsOptions {
-  readonly limit: number
-  readonly bytes: number
-  readonly inHand: ReadonlyArray<string>
-  /** The due time (Unix ms) at which the read begins; 0 by default: at the start of the queue. */
-  readonly from?: number
-}
-
 /** A row without a run has only the workflow. */
 type DueRow = Running & (DueRun | { readonly id: null })
 
 /**
  * A workflow with its due runs, the longest due first, up to a number of bytes (the first run always is included): those of their
  * requests and of their steps' outputs. None while the workflow is paused or deleted; all of them, whenever they are due, when it
- * is disabled. Runs that the caller has in hand are left out, and those that were due before `from` (Unix ms). A run has the input
- * of its request, or its own (`RunInputs`). `headers` is empty when retention has removed it. Null: there is no workflow.
+ * is disabled. Runs that the caller has in hand are left out. A run has the input of its request, or its own (`RunInputs`). `headers`
+ * is empty when retention has removed it. Null: there is no workflow.
  */
 export const dueRuns = Effect.fnUntraced(function* (
   shard: number,
   workflowId: string,
   now: number,
-  { bytes, from = 0, inHand, limit }: DueRunsOptions
+  { bytes, inHand, limit }: { readonly limit: number; readonly bytes: number; readonly inHand: ReadonlyArray<string> }
 ): Effect.fn.Return<DueWork | null, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
   // Only these runs look for an input of their own: a run of a request costs nothing more.
@@ -118,7 +109,7 @@ export const dueRuns = Effect.fnUntraced(function* (
         ) as held from workflows where id = ${workflowId}
     ), due as (
       select run_id, due_at, carried from workflow_queue
-      where shard = ${shard} and workflow_id = ${workflowId} and due_at >= ${new Date(from)} and due_at <= (
+      where shard = ${shard} and workflow_id = ${workflowId} and due_at <= (
           select case when deleted or status = 'paused' then '-infinity' when status = 'active' then ${new Date(now)}::timestamptz
             else 'infinity' end from running
         )

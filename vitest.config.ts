@@ -85,6 +85,7 @@ const long = [
   "cli/test/process/Commands",
   "cli/test/process/Transfer",
   "gateway/test/Start",
+  "contract/FrozenBrokers",
   "channels/test/Machine"
 ]
 

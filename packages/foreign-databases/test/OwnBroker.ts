@@ -27,6 +27,10 @@ export interface OwnProgram {
   /** Ends it at once, as by `kill -9`. */
   readonly kill: Effect.Effect<void>
   readonly start: Effect.Effect<void>
+  /** Stops it where it is: its connections stay, and nobody answers. */
+  readonly freeze: Effect.Effect<void>
+  /** Lets it go on after `freeze`. */
+  readonly thaw: Effect.Effect<void>
 }
 
 /** Starts the program in this folder, until the scope closes. It runs when it has written `ready`. */
@@ -59,5 +63,11 @@ export const ownProgram = Effect.fnUntraced(function* (options: {
     child.once("exit", (code) => resume(Effect.die(new Error(`${program} has ended (${code}): ${said}`))))
   })
   yield* start
-  return { start, kill: Effect.suspend(() => ended(child)) } satisfies OwnProgram
+  const signal = (name: "SIGSTOP" | "SIGCONT") => Effect.sync(() => void process.kill(-child!.pid!, name))
+  return {
+    start,
+    kill: Effect.suspend(() => ended(child)),
+    freeze: signal("SIGSTOP"),
+    thaw: signal("SIGCONT")
+  } satisfies OwnProgram
 })

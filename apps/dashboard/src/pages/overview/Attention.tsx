@@ -40,6 +40,16 @@ const worst = <Model,>(models: ReadonlyArray<Model>, of: (model: Model) => numbe
     .toSorted((a, b) => of(b) - of(a))
     .slice(0, mostShown)
 
+/** Entries of a kind's resources that have the most of something in 24 hours. */
+const useWorst = <Model,>(
+  kind: "destinations" | "workflows",
+  of: (model: Model) => number,
+  entry: (model: Model) => ReactElement
+): Found => {
+  const { data, error, isPending } = useCounts<Model>(kind)
+  return { error, isPending, entries: worst(data?.models ?? [], of).map(entry) }
+}
+
 const useAlerts = (): Found => {
   const { alerts, error, isPending } = useOpenAlerts()
   const entries = alerts.slice(0, mostShown).map((one) => <AlertEntry key={one.id} of={one} />)
@@ -83,41 +93,33 @@ const useChannels = (): Found => {
   }
 }
 
-const useFailing = (): Found => {
-  const { data, error, isPending } = useCounts<Row<"DestinationMetrics">>("destinations")
-  const failing = worst(data?.models ?? [], ({ events_24h_failed_count }) => events_24h_failed_count)
-  return {
-    error,
-    isPending,
-    entries: failing.map(
-      ({ destination_id: id, events_24h_failed_count: failed, events_24h_successful_count: delivered }) => (
-        <Entry
-          key={`failed ${id}`}
-          tone="bad"
-          action={
-            <Link to="/events" search={{ destination_id: id, status: "FAILED", from: "now-24h" }}>
-              See why, and retry them
-            </Link>
-          }
-        >
-          {counted(failed, "event")} to <NamedLink kind="destinations" id={id} /> failed in 24 hours:{" "}
-          {shareOf(failed, failed + delivered)} of those that are finished
-        </Entry>
-      )
+const useFailing = (): Found =>
+  useWorst<Row<"DestinationMetrics">>(
+    "destinations",
+    ({ events_24h_failed_count }) => events_24h_failed_count,
+    ({ destination_id: id, events_24h_failed_count: failed, events_24h_successful_count: delivered }) => (
+      <Entry
+        key={`failed ${id}`}
+        tone="bad"
+        action={
+          <Link to="/events" search={{ destination_id: id, status: "FAILED", from: "now-24h" }}>
+            See why, and retry them
+          </Link>
+        }
+      >
+        {counted(failed, "event")} to <NamedLink kind="destinations" id={id} /> failed in 24 hours:{" "}
+        {shareOf(failed, failed + delivered)} of those that are finished
+      </Entry>
     )
-  }
-}
+  )
 
 /** Queues in which many events wait, or some since hours. */
-const useQueues = (): Found => {
-  const { data, error, isPending } = useCounts<Row<"DestinationMetrics">>("destinations")
-  const queues = worst(data?.models ?? [], ({ events_24h_pending_bins: bins, events_24h_pending_count: count }) =>
-    count >= manyWait || bins.slice(0, -1).some((one) => one > 0) ? count : 0
-  )
-  return {
-    error,
-    isPending,
-    entries: queues.map(({ destination_id: id, events_24h_pending_count: count }) => (
+const useQueues = (): Found =>
+  useWorst<Row<"DestinationMetrics">>(
+    "destinations",
+    ({ events_24h_pending_bins: bins, events_24h_pending_count: count }) =>
+      count >= manyWait || bins.slice(0, -1).some((one) => one > 0) ? count : 0,
+    ({ destination_id: id, events_24h_pending_count: count }) => (
       <Entry
         key={`waiting ${id}`}
         tone="wait"
@@ -129,9 +131,8 @@ const useQueues = (): Found => {
       >
         {counted(count, "event")} {count === 1 ? "waits" : "wait"} for <NamedLink kind="destinations" id={id} />
       </Entry>
-    ))
-  }
-}
+    )
+  )
 
 /** How many of the rejected requests of these sources were of senders that could not be verified. */
 const useUnverified = (ids: ReadonlyArray<string>) => {
@@ -187,13 +188,11 @@ const useSenders = (): Found => {
   }
 }
 
-const useRuns = (): Found => {
-  const { data, error, isPending } = useCounts<Row<"WorkflowMetrics">>("workflows")
-  const failing = worst(data?.models ?? [], ({ runs_24h_failed_count }) => runs_24h_failed_count)
-  return {
-    error,
-    isPending,
-    entries: failing.map(({ runs_24h_failed_count: failed, workflow_id: id }) => (
+const useRuns = (): Found =>
+  useWorst<Row<"WorkflowMetrics">>(
+    "workflows",
+    ({ runs_24h_failed_count }) => runs_24h_failed_count,
+    ({ runs_24h_failed_count: failed, workflow_id: id }) => (
       <Entry
         key={`runs ${id}`}
         tone="bad"
@@ -205,9 +204,8 @@ const useRuns = (): Found => {
       >
         {counted(failed, "run")} of <NamedLink kind="workflows" id={id} /> failed in 24 hours
       </Entry>
-    ))
-  }
-}
+    )
+  )
 
 /** What is said when no kind has an entry: only what could be read is known to be well. */
 const nothing = (refused: number, all: number): string => {

@@ -4,6 +4,7 @@ import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { parseExposition, sampleValue } from "../support/Exposition.ts"
 import type { Gateways } from "../support/Gateways.ts"
 import { it } from "../support/it.ts"
+import { meanwhile } from "../support/Meanwhile.ts"
 import { noOwnRedis, Redis } from "../support/Redis.ts"
 import { eventually, now, waitUntil } from "../support/Waiting.ts"
 
@@ -82,42 +83,41 @@ describe.skipIf(redis === null)("Two processes with one Redis", () => {
   }) => {
     const gateways: Pair = await running({ a: "all", b: "all" }, settings)
     const source = await gateways.api("a", "POST", "/sources", { name: "events" })
-    const accepted = { all: 0, refused: [] as Array<number>, isOver: false }
-    const sending = (async () => {
-      while (!accepted.isOver) {
+    const accepted = { all: 0, refused: [] as Array<number> }
+    await meanwhile(
+      async () => {
         const { status } = await gateways.call(accepted.all % 2 === 0 ? "a" : "b", "POST", `/e/${source.id}`, {
           headers: { "content-type": "application/json" },
           body: "{}"
         })
         accepted.all++
         if (status !== 200) accepted.refused.push(status)
+      },
+      async () => {
+        await answering(gateways, 1)
+        await countTogether(gateways)
+        for (const [away, back] of [
+          [() => redis!.stop(), () => redis!.start()],
+          [async () => redis!.freeze(), async () => redis!.thaw()]
+        ] as const) {
+          const before = accepted.all
+          await away()
+          await answering(gateways, 0)
+          // Each has the limit once: what neither knows of is allowed by both.
+          for (const by of ["a", "b"] as const) {
+            const { allowed, most } = await burst(gateways, [by])
+            expect(allowed).toBeGreaterThanOrEqual(limit)
+            expect(allowed).toBeLessThanOrEqual(most)
+          }
+          expect(await gateways.readiness("a")).toMatchObject({ ok: true, redis: false })
+          await waitUntil("events were accepted without Redis", () => accepted.all > before + 20)
+          await back()
+          await answering(gateways, 1)
+          await countTogether(gateways)
+          expect(await gateways.readiness("a")).toMatchObject({ ok: true, redis: true })
+        }
       }
-    })()
-
-    await answering(gateways, 1)
-    await countTogether(gateways)
-    for (const [away, back] of [
-      [() => redis!.stop(), () => redis!.start()],
-      [async () => redis!.freeze(), async () => redis!.thaw()]
-    ] as const) {
-      const before = accepted.all
-      await away()
-      await answering(gateways, 0)
-      // Each has the limit once: what neither knows of is allowed by both.
-      for (const by of ["a", "b"] as const) {
-        const { allowed, most } = await burst(gateways, [by])
-        expect(allowed).toBeGreaterThanOrEqual(limit)
-        expect(allowed).toBeLessThanOrEqual(most)
-      }
-      expect(await gateways.readiness("a")).toMatchObject({ ok: true, redis: false })
-      await waitUntil("events were accepted without Redis", () => accepted.all > before + 20)
-      await back()
-      await answering(gateways, 1)
-      await countTogether(gateways)
-      expect(await gateways.readiness("a")).toMatchObject({ ok: true, redis: true })
-    }
-    accepted.isOver = true
-    await sending
+    )
     expect(accepted.refused).toEqual([])
   })
 })

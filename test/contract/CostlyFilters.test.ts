@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest"
 import { it as gatewayIt } from "../support/it.ts"
 import { heldMs, leastMsOf, timesSlower, watchedLoop } from "../support/LoopHeld.ts"
+import { meanwhile } from "../support/Meanwhile.ts"
 import { patience } from "../support/Waiting.ts"
 
 /** Filters that cost more than they weigh: where they are written, where they are tried, and with each request that they are asked about. */
@@ -109,24 +110,23 @@ describe("Costly filters", () => {
     await post(source.id, "{}")
     const decided = async (): Promise<number> => {
       await heldMs()
-      const state = { isOver: false }
-      const beside = (async () => {
-        while (!state.isOver) await post(plain.id, "{}")
-      })()
-      const sent = await Promise.all(list(2, () => post(source.id, costly)))
-      for (const { request_id } of sent) {
-        await gateway.eventually("each connection has decided", async () => {
-          const [row] = await gateway.sql(
-            `select (select count(*) from ignored_events where request_id = $1)::int as ignored,
-            (select count(*) from events where request_id = $1)::int as events,
-            (select count(*) from pending_routes where request_id = $1)::int as pending`,
-            [request_id]
-          )
-          return row.pending === 0 && row.ignored + row.events === 100 ? true : null
-        })
-      }
-      state.isOver = true
-      await beside
+      await meanwhile(
+        () => post(plain.id, "{}"),
+        async () => {
+          const sent = await Promise.all(list(2, () => post(source.id, costly)))
+          for (const { request_id } of sent) {
+            await gateway.eventually("each connection has decided", async () => {
+              const [row] = await gateway.sql(
+                `select (select count(*) from ignored_events where request_id = $1)::int as ignored,
+                (select count(*) from events where request_id = $1)::int as events,
+                (select count(*) from pending_routes where request_id = $1)::int as pending`,
+                [request_id]
+              )
+              return row.pending === 0 && row.ignored + row.events === 100 ? true : null
+            })
+          }
+        }
+      )
       return (await heldMs()).processorMs
     }
     expect(await leastMsOf(boundMs, decided)).toBeLessThan(boundMs())

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
 import { Agent, request } from "node:http"
+import { meanwhile } from "./Meanwhile.ts"
 import { patience, sleep } from "./Waiting.ts"
 
 /** The memory of a process in MB. Only on systems with /proc. */
@@ -35,7 +36,6 @@ export const watch = async (
   const answersMs: Array<number> = []
   let peakMb = idleMb
   let refused = 0
-  const state = { over: false }
   const post = (): Promise<number> =>
     new Promise((resolve, reject) => {
       const sent = request(
@@ -45,16 +45,13 @@ export const watch = async (
       sent.once("error", reject).setTimeout(patience, () => sent.destroy(new Error(`no answer within ${patience} ms`)))
       sent.end("plain")
     })
-  const sender = (async () => {
-    while (!state.over) {
-      const from = performance.now()
-      if ((await post()) !== 200) refused++
-      answersMs.push(performance.now() - from)
-      peakMb = Math.max(peakMb, memoryOf(gateway.pid))
-      await sleep(20)
-    }
-  })()
-  await Promise.all([work().finally(() => (state.over = true)), sender])
+  await meanwhile(async () => {
+    const from = performance.now()
+    if ((await post()) !== 200) refused++
+    answersMs.push(performance.now() - from)
+    peakMb = Math.max(peakMb, memoryOf(gateway.pid))
+    await sleep(20)
+  }, work)
   agent.destroy()
   const processorSeconds = processorOf(gateway.pid) - processorBefore
   return { processorSeconds, idleMb, peakMb, answersMs: answersMs.toSorted((a, b) => a - b), refused }

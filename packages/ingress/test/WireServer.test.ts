@@ -240,24 +240,31 @@ describe("Unread request bodies", () => {
     expect(message!.destroyed).toBe(true)
   })
 
-  it("Unread request body may end after the answer, and the connection continues", async () => {
-    const port = await listen((request, response) => {
-      request.discard(response)
-      response.end("ok")
-    })
-    const { answers } = await talk(port, [chunked, "1\r\nx\r\n", "0\r\n\r\n", requestBytes({ path: "/e/x" })], {
-      pause: 20
-    })
+  const answered = (request: FramedMessage, response: ServerResponse): void => {
+    request.discard(response)
+    response.end("ok")
+  }
+  const announcing = (length: number): string => `POST /e/x HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`
+
+  it("Short unread request body may end after the answer, and the connection continues", async () => {
+    const port = await listen(answered)
+    const { answers } = await talk(port, [announcing(2), "x", "x", requestBytes({ path: "/e/x" })], { pause: 20 })
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
+    expect(answers[0]!.headers["connection"]).not.toBe("close")
   })
 
-  it("Unread request body that never ends closes the connection", async () => {
-    const port = await listen((request, response) => {
-      request.discard(response)
-      response.end("ok")
-    })
-    const { answers, closed } = await talk(port, [chunked, "1\r\nx\r\n"])
-    expect([answers.map(({ status }) => status), closed]).toEqual([[200], true])
+  it.for([
+    ["is longer than what is read", announcing(10 * 1024 * 1024)],
+    ["has no known end", chunked],
+    ["waits for a 100 Continue", announcing(2).replace("\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n")]
+  ] as const)("The answer to an unread request body that %s announces the end of the connection", async ([, head]) => {
+    const port = await listen(answered)
+    server.on("checkContinue", answered)
+    const { answers, closed } = await talk(port, [head])
+    expect([answers.map(({ status, headers }) => [status, headers["connection"]]), closed]).toEqual([
+      [[200, "close"]],
+      true
+    ])
   })
 
   it("Unread request body may arrive for a moment after a final answer, so that the answer is not lost", async () => {

@@ -21,7 +21,7 @@ const minBytesAWindow = 10 * 1024
 
 /** Bytes that are read of an unwanted body, so that a sender that writes before it reads still gets its answer. */
 const maxDiscarded = 256 * 1024
-/** Milliseconds after the answer in which the rest of such a body may arrive; if it does, the connection can be reused. */
+/** Milliseconds after the last answer of a connection in which its sender may read it. */
 const lingerMs = 1_000
 
 const tooManyPieces = refusal("PAYLOAD_TOO_LARGE", "the body comes in too many pieces that are too small")
@@ -65,19 +65,29 @@ export class FramedMessage extends IncomingMessage {
     this.#arriving = arriving
   }
 
-  /** Ignores the rest of the body. It may still arrive; otherwise the connection ends soon after `response`. */
+  /**
+   * Ignores the rest of the body. A short rest is read, at the pace of any body, and the connection can be reused. Otherwise
+   * `response`, which has not begun, says that the connection ends: a sender whose bytes wait in a buffer would take it for free
+   * and lose its next request.
+   */
   discard(response: ServerResponse): void {
     this.#discarding = true
+    if (!this.#endsSoon()) response.setHeader("connection", "close")
     this.resume()
     response.prependOnceListener("finish", () => {
-      if (this.complete) return
       // Node would close now if the answer says so, which resets a connection with unread bytes, and the answer is lost.
-      const isLast = leaveOpen(response)
-      const isOver = (): boolean => this.complete && !isLast
-      const cut = (): void => void (isOver() || this.socket.destroy())
+      if (this.complete || !leaveOpen(response)) return
       // Delayed: bytes that came with the headers are read only after the answer.
-      setImmediate(() => void (isOver() || setTimeout(cut, lingerMs).unref()))
+      setImmediate(() => void setTimeout(() => void this.socket.destroy(), lingerMs).unref())
     })
+  }
+
+  /** Whether the body is known to end within the bytes that are read. One that waits for a `100 Continue` may never begin. */
+  #endsSoon(): boolean {
+    if (this.complete) return true
+    const { expect, "content-length": length, "transfer-encoding": encoding } = this.headers
+    if (expect !== undefined || encoding !== undefined) return false
+    return Number(length ?? 0) - this.#bytes <= maxDiscarded
   }
 
   /** Called at intervals while the body is incomplete. */

@@ -51,15 +51,17 @@ describe("Text search of the dashboard", () => {
   })
 
   /** `total` requests, one a minute, the newest first, of which each tenth has the text. */
-  const pagesOf = (total: number) => (cursor: string | null) => {
-    const first = Number(cursor ?? 0)
-    const last = Math.min(total, first + 100)
-    const models = Array.from({ length: last - first }, (_, n) => ({
-      data: { ...content, path: (first + n) % 10 === 0 ? "/found" : "/other" },
-      ingested_at: new Date(Date.UTC(2026, 0, 2) - (first + n) * 60_000).toISOString()
-    }))
-    return Promise.resolve({ models, next_cursor: last < total ? String(last) : null, has_more: last < total })
-  }
+  const pagesOf =
+    (total: number) =>
+    ({ cursor }: { readonly cursor?: string }) => {
+      const first = Number(cursor ?? 0)
+      const last = Math.min(total, first + 100)
+      const models = Array.from({ length: last - first }, (_, n) => ({
+        data: { ...content, path: (first + n) % 10 === 0 ? "/found" : "/other" },
+        ingested_at: new Date(Date.UTC(2026, 0, 2) - (first + n) * 60_000).toISOString()
+      }))
+      return Promise.resolve({ models, next_cursor: last < total ? String(last) : null, has_more: last < total })
+    }
 
   it("A search says how many requests it has read, since when, and whether there are older ones", async () => {
     const found = async (total: number) => {

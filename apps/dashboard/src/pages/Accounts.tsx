@@ -44,9 +44,9 @@ export const Accounts = () => {
         keys={["accounts", team]}
         columns={columns}
         to={({ id }) => `/accounts/${id}`}
-        read={(cursor) =>
+        read={(page) =>
           client.get("/provider-accounts", {
-            params: { query: { limit: 100, ...(cursor === null ? {} : { cursor }) } }
+            params: { query: page }
           })
         }
         empty={

@@ -63,9 +63,9 @@ export const Alerts = () => {
         keys={["alerts", team, query]}
         columns={columns}
         to={({ source_id }) => `/channels/${source_id}`}
-        read={(cursor) =>
+        read={(page) =>
           client.get("/sources/channel-alerts", {
-            params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } }
+            params: { query: { ...query, ...page } }
           })
         }
         empty={

@@ -115,9 +115,9 @@ export const Attempts = () => {
         columns={columns}
         to={({ id }) => `/attempts/${id}`}
         isLive={live === "1"}
-        read={(cursor) =>
+        read={(page) =>
           client.get("/attempts", {
-            params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } }
+            params: { query: { ...query, ...page } }
           })
         }
         empty={

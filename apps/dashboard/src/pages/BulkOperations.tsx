@@ -73,9 +73,9 @@ export const BulkOperations = () => {
         columns={columns}
         to={({ id }) => `/bulk-operations/${of}/${id}`}
         isLive
-        read={(cursor) =>
+        read={(page) =>
           client.get(`/${of}/bulk_operations`, {
-            params: { query: { limit: 100, ...(cursor === null ? {} : { cursor }) } }
+            params: { query: page }
           })
         }
         empty={

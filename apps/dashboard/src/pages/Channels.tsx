@@ -65,10 +65,11 @@ const Runs = ({ id }: { readonly id: string }) => {
       label="Polls"
       keys={["source runs", team, id]}
       isLive
+      limit={20}
       columns={["Status", "Why", "New items", "Found", "Scheduled", "Finished", "Error"]}
-      read={(cursor) =>
+      read={(page) =>
         client.get("/sources/{id}/runs", {
-          params: { path: { id }, query: { limit: 20, ...(cursor === null ? {} : { cursor }) } }
+          params: { path: { id }, query: page }
         })
       }
       row={({ error_code, finished_at, items_found, items_new, reason, scheduled_at, status }) => [

@@ -139,9 +139,7 @@ export const Events = () => {
           const { total } = await client.get("/events/count", { params: { query: { ...query, from: created_at } } })
           return total
         }}
-        read={(cursor) =>
-          client.get("/events", { params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } } })
-        }
+        read={(page) => client.get("/events", { params: { query: { ...query, ...page } } })}
         empty={
           <>
             <p>There are no events with these filters.</p>

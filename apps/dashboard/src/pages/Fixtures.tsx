@@ -49,9 +49,9 @@ export const Fixtures = () => {
         keys={["fixtures", team, query]}
         columns={columns}
         to={({ id }) => `/fixtures/${id}`}
-        read={(cursor) =>
+        read={(page) =>
           client.get("/request-fixtures", {
-            params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } }
+            params: { query: { ...query, ...page } }
           })
         }
         empty={

@@ -13,6 +13,7 @@ import { requestBars } from "../parts/Series.ts"
 import { Views } from "../parts/Views.tsx"
 import { type Column, List } from "../parts/List.tsx"
 import { Name, NamedLink } from "../parts/Named.tsx"
+import type { PageQuery } from "../parts/Pages.ts"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
@@ -74,14 +75,13 @@ export const Requests = () => {
     ...valuesOf(search, ["source_id", "connection_id", "rejection_cause"]),
     ...flagsOf(search, ["verified", "is_retry"])
   }
-  const read = (cursor: string | null) =>
+  const read = (page: PageQuery) =>
     client.get("/requests", {
       params: {
         query: {
           ...query,
           ...(text === undefined ? {} : { include: ["data" as const] }),
-          limit: 100,
-          ...(cursor === null ? {} : { cursor })
+          ...page
         }
       }
     })
@@ -124,7 +124,7 @@ export const Requests = () => {
           const { total } = await client.get("/requests/count", { params: { query: { ...query, from: ingested_at } } })
           return total
         }}
-        read={(cursor) => (text === undefined ? read(cursor) : withText(text, read))}
+        read={(page) => (text === undefined ? read(page) : withText(text, read))}
         readFurther={text === undefined ? undefined : (from) => withText(text, read, { from, most: 1 })}
         empty={
           text === undefined ? (

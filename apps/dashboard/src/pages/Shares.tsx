@@ -31,9 +31,7 @@ export const Shares = () => {
         label="Shares"
         keys={["shares", team, query]}
         columns={["Request", "Title", "Status", "Opened", "Ends", ""]}
-        read={(cursor) =>
-          client.get("/shares", { params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } } })
-        }
+        read={(page) => client.get("/shares", { params: { query: { ...query, ...page } } })}
         row={({ access_count, expires_at, id, request_id, status, title }) => [
           <Link key="request" to={`/requests/${request_id}`} className="mono">
             {request_id}

@@ -64,9 +64,9 @@ export const StoredFilters = () => {
         keys={["filters", team, query]}
         columns={columns}
         to={({ id }) => `/filters/${id}`}
-        read={(cursor) =>
+        read={(page) =>
           client.get("/filters", {
-            params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } }
+            params: { query: { ...query, ...page } }
           })
         }
         empty={

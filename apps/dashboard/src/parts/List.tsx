@@ -3,7 +3,7 @@ import { useVirtualizer } from "@tanstack/react-virtual"
 import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from "react"
 import { folder } from "../gateway.ts"
 import { useFurther } from "./Further.ts"
-import { type Arrived, type Page, type Searched, type Shown, usePages } from "./Pages.ts"
+import { type Arrived, type Page, type PageQuery, type Searched, type Shown, usePages } from "./Pages.ts"
 import { Empty, Failure, Loading } from "./States.tsx"
 import { Time } from "./Time.tsx"
 
@@ -141,7 +141,7 @@ interface Settings<Model> {
   readonly label: string
   /** Everything that the rows depend on. */
   readonly keys: ReadonlyArray<unknown>
-  readonly read: (cursor: string | null) => Promise<Page<Model>>
+  readonly read: (page: PageQuery) => Promise<Page<Model>>
   /** For a search, which ends before all rows were read: goes on from its cursor. */
   readonly readFurther?: ((cursor: string) => Promise<Page<Model>>) | undefined
   readonly columns: ReadonlyArray<Column<Model>>

@@ -20,6 +20,27 @@ export interface Page<Model> {
   readonly searched?: Searched
 }
 
+/** Which page of a list is read: a part of the list's query. Without a cursor it is the first. */
+export interface PageQuery {
+  readonly limit: number
+  readonly cursor?: string
+}
+
+/** Rows of a page that is read as the reader scrolls. */
+const rowsOfPage = 100
+
+/**
+ * Rows of a page of a live list, which is read again and again: what a screen shows, and some more. Each row costs the gateway
+ * processor time, which its events wait for.
+ */
+const rowsOfLivePage = 60
+
+/** The page of `limit` rows that begins at a cursor; null: the first one. */
+export const pageAt = (cursor: string | null, limit: number = rowsOfPage): PageQuery => ({
+  limit,
+  ...(cursor === null ? {} : { cursor })
+})
+
 /** A list that is live is read again this often (ms), and not while the page is in the background. */
 export const liveMs = 2_000
 
@@ -28,6 +49,9 @@ const countedMs = 10_000
 
 /** Of a gateway that answers at once, the newest rows are at most some two seconds old. */
 const pace = { leastMs: liveMs, mostMs: 10_000, share: 0.1 }
+
+/** Where more rows arrive than the list shows, nobody can follow them: they are read half as often. */
+const samplingPace = { ...pace, leastMs: 2 * liveMs }
 
 /** A page whose rows are out of sight is forgotten after this time (ms), and read again when the reader comes back to it. */
 const forgottenMs = 5_000
@@ -39,7 +63,7 @@ export interface Shown {
 }
 
 /** Rows that are read before they are seen: more when the reader scrolls, because one page is read after the other. */
-const aheadOf = (isLive: boolean, { first }: Shown): number => (isLive || first === 0 ? 40 : 200)
+const aheadOf = (isLive: boolean, { first }: Shown): number => (isLive ? 15 : first === 0 ? 40 : 200)
 
 /** Where a page begins, and how it is read. */
 interface Place {
@@ -80,7 +104,7 @@ export const usePages = <Model extends { readonly id: string }>({
   shown
 }: {
   readonly keys: ReadonlyArray<unknown>
-  readonly read: (cursor: string | null) => Promise<Page<Model>>
+  readonly read: (page: PageQuery) => Promise<Page<Model>>
   readonly countSince: ((row: Model) => Promise<number>) | undefined
   readonly isLive: boolean
   readonly shown: Shown
@@ -92,7 +116,7 @@ export const usePages = <Model extends { readonly id: string }>({
   const readPlace = async (place: Place): Promise<Read<Model>> => {
     const before = cache.getQueryData<Read<Model>>(keyOf(place))
     const began = performance.now()
-    const page = await read(place.cursor)
+    const page = await read(pageAt(place.cursor, isLive ? rowsOfLivePage : rowsOfPage))
     const at = Date.now()
     const newest = before?.models[0]
     // Nobody looked for a while: what has arrived meanwhile is no rate.
@@ -114,7 +138,7 @@ export const usePages = <Model extends { readonly id: string }>({
       at,
       counted,
       arrived: isSampled && counted !== null && counted.total > page.models.length ? counted : null,
-      waitMs: waitAfter(performance.now() - began, pace)
+      waitMs: waitAfter(performance.now() - began, isSampled ? samplingPace : pace)
     }
   }
 

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { useSession } from "../session.ts"
-import { liveMs, type Page } from "./Pages.ts"
+import { liveMs, type Page, pageAt, type PageQuery } from "./Pages.ts"
 import { Failure, Loading } from "./States.tsx"
 
 /** What a panel reads, and what it shows of it: another panel does not wait for it, and does not fail with it. */
@@ -54,6 +54,7 @@ export const PagedRows = <Model extends { readonly id: string }>({
   isLive = false,
   keys,
   label,
+  limit,
   read,
   row
 }: {
@@ -61,7 +62,9 @@ export const PagedRows = <Model extends { readonly id: string }>({
   readonly columns: ReadonlyArray<string>
   /** Everything that the rows depend on. */
   readonly keys: ReadonlyArray<unknown>
-  readonly read: (cursor: string | null) => Promise<Page<Model>>
+  /** Rows of a page. Default: 100. */
+  readonly limit?: number | undefined
+  readonly read: (page: PageQuery) => Promise<Page<Model>>
   /** The cells of a row. */
   readonly row: (model: Model) => ReadonlyArray<ReactNode>
   readonly isLive?: boolean
@@ -69,7 +72,7 @@ export const PagedRows = <Model extends { readonly id: string }>({
 }) => {
   const query = useInfiniteQuery({
     queryKey: ["rows", ...keys],
-    queryFn: ({ pageParam }) => read(pageParam),
+    queryFn: ({ pageParam }) => read(pageAt(pageParam, limit)),
     initialPageParam: null as string | null,
     getNextPageParam: (last) => (last.has_more ? last.next_cursor : null),
     refetchInterval: isLive ? liveMs : false

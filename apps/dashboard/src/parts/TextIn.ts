@@ -1,5 +1,5 @@
 import { isNested } from "../json.ts"
-import type { Page } from "./Pages.ts"
+import { type Page, pageAt, type PageQuery } from "./Pages.ts"
 
 /** No index of the gateway has bodies: for a text, this many of the newest rows are read, page by page. */
 export const mostRead = 1_000
@@ -67,7 +67,7 @@ interface Part {
 /** Those rows whose content has a text, among the newest ones, or from a cursor. They are one page, without their contents. */
 export const withText = async <Model extends { readonly data?: Content | null; readonly ingested_at: string }>(
   text: string,
-  read: (cursor: string | null) => Promise<Page<Model>>,
+  read: (page: PageQuery) => Promise<Page<Model>>,
   { from, most = mostRead }: Part = {}
 ): Promise<Page<Model>> => {
   const models: Array<Model> = []
@@ -75,7 +75,7 @@ export const withText = async <Model extends { readonly data?: Content | null; r
   let count = 0
   let since: string | null = null
   do {
-    const page: Page<Model> = await read(cursor)
+    const page: Page<Model> = await read(pageAt(cursor))
     count += page.models.length
     since = page.models.at(-1)?.ingested_at ?? since
     for (const row of page.models) if (row.data != null && hasText(row.data, text)) models.push({ ...row, data: null })

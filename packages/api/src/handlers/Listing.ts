@@ -1,4 +1,4 @@
-import { Effect, Schema, Stream } from "effect"
+import { Effect, Schema, SchemaAST, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import { inSlices, laterTurn, yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
@@ -16,17 +16,34 @@ type Encode = (answer: unknown) => Effect.Effect<unknown, Schema.SchemaError>
 /** Other calls wait for one piece of a long answer, not for the whole answer. */
 const pieceBytes = 128 * 1024
 
-const encoders = new WeakMap<Endpoint, Encode>()
-
-const encoderOf = (endpoint: Endpoint): Encode => {
-  let encode = encoders.get(endpoint)
-  if (encode === undefined) {
-    const [answer] = (endpoint as Endpoint & { readonly success: ReadonlySet<Schema.Top> }).success
-    encode = Schema.encodeUnknownEffect(answer as Schema.Codec<unknown>)
-    encoders.set(endpoint, encode)
-  }
-  return encode
+const answerOf = (endpoint: Endpoint): Schema.Top => {
+  const [answer] = (endpoint as Endpoint & { readonly success: ReadonlySet<Schema.Top> }).success
+  return answer!
 }
+
+/** What `make` returns for an endpoint. It is made once. */
+const oncePerEndpoint = <A>(make: (endpoint: Endpoint) => A): ((endpoint: Endpoint) => A) => {
+  const made = new WeakMap<Endpoint, A>()
+  return (endpoint) => {
+    const known = made.get(endpoint)
+    if (known !== undefined) return known
+    const one = make(endpoint)
+    made.set(endpoint, one)
+    return one
+  }
+}
+
+const encoding = (schema: Schema.Top): Encode => Schema.encodeUnknownEffect(schema as Schema.Codec<unknown>)
+
+const encoderOf = oncePerEndpoint((endpoint) => encoding(answerOf(endpoint)))
+
+/** The encoder of one record of a page. With the encoder of the page, each record would cost twice as much. */
+const recordEncoderOf = oncePerEndpoint((endpoint) => {
+  const { ast } = answerOf(endpoint)
+  const models = SchemaAST.isObjects(ast) ? ast.propertySignatures.find(({ name }) => name === "models")?.type : null
+  if (models == null || !SchemaAST.isArrays(models)) throw new Error("the answer of the endpoint is not a page")
+  return encoding(Schema.make(models.rest[0]!))
+})
 
 /** A page: its records are `models`. */
 interface Page {
@@ -39,16 +56,15 @@ export const listing =
     handler: (call: Call) => Effect.Effect<A, E, R>
   ) =>
   (call: Call): Effect.Effect<Answer, E, R> =>
-    Effect.flatMap(handler(call), (page) => Effect.orDie(encodingPage(encoderOf(call.endpoint), page)))
+    Effect.flatMap(handler(call), (page) => Effect.orDie(encodingPage(call.endpoint, page)))
 
-const encodingPage = Effect.fnUntraced(function* (encode: Encode, page: Page) {
-  const encoded = (models: Page["models"]) =>
-    Effect.map(encode({ ...page, models }), (page) => page as Page & { readonly [member: string]: unknown })
-  const { models: _, ...rest } = yield* encoded([])
+const encodingPage = Effect.fnUntraced(function* (endpoint: Endpoint, page: Page) {
+  const encode = recordEncoderOf(endpoint)
+  const { models: _, ...rest } = (yield* encoderOf(endpoint)({ ...page, models: [] })) as Page
   const texts = [`${JSON.stringify(rest).slice(0, -1)},"models":[`]
   for (const model of page.models) {
     const since = performance.now()
-    const text = JSON.stringify((yield* encoded([model])).models[0])
+    const text = JSON.stringify(yield* encode(model))
     texts.push(texts.length === 1 ? text : `,${text}`)
     yield* yieldIfSpent(since)
   }

@@ -74,7 +74,7 @@ const Resources = <Model extends { readonly id: string }>({
         keys={[kind, team, query]}
         columns={columns}
         to={({ id }) => `/${kind}/${id}`}
-        read={(cursor) => read({ ...query, limit: 100, ...(cursor === null ? {} : { cursor }) })}
+        read={(page) => read({ ...query, ...page })}
         empty={<p>{isNarrowed ? `No ${singular[kind]} matches these filters.` : empty}</p>}
       />
     </>

@@ -39,9 +39,9 @@ export const Transformations = () => {
         keys={["transformations", team]}
         columns={columns}
         to={({ id }) => `/transformations/${id}`}
-        read={(cursor) =>
+        read={(page) =>
           client.get("/transformations", {
-            params: { query: { limit: 100, include_counts: true, ...(cursor === null ? {} : { cursor }) } }
+            params: { query: { include_counts: true, ...page } }
           })
         }
         empty={

@@ -91,9 +91,9 @@ export const Runs = () => {
         columns={columns}
         to={({ id, workflow_id }) => `/workflows/${workflow_id}/runs/${id}`}
         isLive={live === "1"}
-        read={(cursor) =>
+        read={(page) =>
           client.get("/workflow-activity", {
-            params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } }
+            params: { query: { ...query, ...page } }
           })
         }
         empty={

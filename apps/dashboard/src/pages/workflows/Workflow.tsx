@@ -138,9 +138,9 @@ export const Workflow = () => {
         keys={["workflow runs", team, id, query]}
         columns={columns}
         to={(run) => `/workflows/${id}/runs/${run.id}`}
-        read={(cursor) =>
+        read={(page) =>
           client.get("/workflows/{id}/runs", {
-            params: { path: { id }, query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } }
+            params: { path: { id }, query: { ...query, ...page } }
           })
         }
         empty={<p>No run began in this time.</p>}

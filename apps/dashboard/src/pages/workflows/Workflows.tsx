@@ -83,9 +83,9 @@ export const Workflows = () => {
         {...(may("DELETE /workflows/{id}")
           ? { actions: { width: "280px", of: (row: Workflow) => <RowActions row={row} /> } }
           : {})}
-        read={(cursor) =>
+        read={(page) =>
           client.get("/workflows", {
-            params: { query: { ...query, limit: 100, ...(cursor === null ? {} : { cursor }) } }
+            params: { query: { ...query, ...page } }
           })
         }
         empty={

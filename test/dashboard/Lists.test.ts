@@ -4,12 +4,13 @@ import { addFilter, hasBrowser, heading, it as pageIt, settled, turnTo, violatio
 const it = pageIt.extend("sent", { scope: "file" }, async ({ gateway, startTarget }) => {
   const target = await startTarget()
   const source = await gateway.source()
-  await gateway.connection(source, await gateway.destination({ url: target.origin }))
+  const destination = await gateway.destination({ url: target.origin })
+  await gateway.connection(source, destination)
   const answer = await fetch(source.url, { method: "POST", body: '{"id":1}' })
   const { request_id } = (await answer.json()) as { readonly request_id: string }
   await gateway.traced(request_id, 1)
   const { models } = await gateway.api("GET", `/events?request_id=${request_id}`)
-  return { source, request: request_id, event: models[0]!.id }
+  return { source, destination, request: request_id, event: models[0]!.id }
 })
 
 describe.skipIf(!hasBrowser)("Lists of the dashboard", () => {
@@ -79,6 +80,30 @@ describe.skipIf(!hasBrowser)("Lists of the dashboard", () => {
     expect(await violations(page)).toEqual([])
     await page.getByRole("link", { name: sent.event }).click()
     await heading(page, "Event").waitFor()
+  })
+
+  it("j and k move the focus over the rows of tables, and Enter does what has the focus", async ({ page, sent }) => {
+    await turnTo(page, "")
+    // Each table is read on its own.
+    for (const { id } of [sent.source, sent.destination]) await page.locator(`main .wide a[href$="${id}"]`).waitFor()
+    await page.locator("h1").click()
+    const focused = () => page.evaluate("document.activeElement.closest('tr')?.querySelector('a').href ?? ''")
+    const [first, second] = (await page.evaluate(
+      "[...document.querySelectorAll('main .wide tbody tr')].flatMap((row) => row.querySelector('a')?.href ?? [])"
+    )) as ReadonlyArray<string>
+    for (const [key, row] of [
+      ["j", first],
+      ["j", second],
+      ["k", first],
+      ["k", first]
+    ] as const) {
+      await page.keyboard.press(key)
+      expect(await focused()).toBe(row)
+    }
+    // In a field they are letters.
+    await page.keyboard.press("/")
+    await page.keyboard.type("jk")
+    expect(await focused()).toBe("")
   })
 
   it("The page of attempts says why it shows none, and reads them again when it is told to", async ({ page, sent }) => {

@@ -142,7 +142,7 @@ export const Palette = ({ close }: { readonly close: () => void }) => {
 const keys = [
   ["Ctrl K or ⌘ K", "Goes to a page, a resource by its name, or a record by its id"],
   ["/", "Goes to the field for an id"],
-  ["j, k", "Go to the next or the last row of a list"],
+  ["j, k", "Go to the next or the last row of a list or a table"],
   ["Enter", "Opens the selected row"],
   ["?", "Shows these keys"],
   ["Escape", "Closes what is open above the page"]

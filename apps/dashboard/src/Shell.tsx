@@ -8,6 +8,7 @@ import { forgetBins } from "./pages/bins.ts"
 import { isKnownId, placeOf } from "./pages/paths.ts"
 import { isTyping } from "./parts/List.tsx"
 import { Names } from "./parts/Named.tsx"
+import { useRowKeys } from "./parts/RowKeys.ts"
 import { Saying } from "./parts/Said.tsx"
 import { useRole, useSession } from "./session.ts"
 
@@ -176,6 +177,7 @@ export const Shell = () => {
   const { isReader } = useRole()
   const pages = useRef<HTMLElement>(null)
   const { pathname } = useLocation()
+  useRowKeys()
   // On a narrow screen the pages are one row: the current one is made visible.
   useEffect(() => {
     pages.current?.querySelector('[aria-current="page"]')?.scrollIntoView({ block: "nearest", inline: "center" })

@@ -187,15 +187,21 @@ export const schemaVersion: Effect.Effect<SchemaVersion, SqlError.SqlError, SqlC
 const maxLockWaits = 60
 
 /**
+ * Whether the migrations, which are one transaction, can succeed when they are repeated: processes of the previous version, which go on
+ * working, held a lock for too long, or each waited for a lock of the other.
+ */
+const isForLocks = (error: Migrator.MigrationError | SqlError.SqlError): boolean => {
+  const cause = error._tag === "MigrationError" ? error.cause : error
+  return SqlError.isSqlError(cause) && /^(?:LockTimeout|Deadlock)Error$/.test(cause.reason._tag)
+}
+
+/**
  * Migrates the database to this version's schema, and creates the partitions of today. Processes that start together take turns.
  * Each migration is safe while processes of the previous version still run.
  */
 export const migrate: Effect.Effect<void, Migrator.MigrationError | SqlError.SqlError, SqlClient.SqlClient> =
   Effect.gen(function* () {
-    const done = yield* Effect.retry(Migrator.make({})({ loader: migrations, table: "migrations" }), {
-      times: maxLockWaits,
-      while: (error) => SqlError.isSqlError(error) && error.reason._tag === "LockTimeoutError"
-    })
+    const done = yield* Migrator.make({})({ loader: migrations, table: "migrations" })
     const [first, last] = [done.at(0), done.at(-1)]
     if (first !== undefined && last !== undefined) {
       const which = done.length === 1 ? `${first[0]} ${first[1]}` : `${first[0]} ${first[1]} to ${last[0]} ${last[1]}`
@@ -205,4 +211,4 @@ export const migrate: Effect.Effect<void, Migrator.MigrationError | SqlError.Sql
     yield* sql`insert into settings (name, value) values (${oldestStartingName}, ${String(oldestStarting)})
       on conflict (name) do update set value = excluded.value where settings.value::int < excluded.value::int`
     yield* ensurePartitions(yield* Clock.currentTimeMillis)
-  })
+  }).pipe(Effect.retry({ times: maxLockWaits, while: isForLocks }))

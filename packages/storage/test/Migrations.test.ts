@@ -30,6 +30,34 @@ it.live("Concurrent processes migrate an empty database exactly once", () =>
   })
 )
 
+it.live("Migrations that wait for a running process, which waits for them, are repeated", () =>
+  Effect.gen(function* () {
+    const url = yield* freshDatabase
+    const client = PgClient.make({ url, maxConnections: 1, startupParameters: { lock_timeout: "0" } })
+    const [running, migrating] = [yield* client, yield* client]
+    const work = yield* running.reserve
+    /** Whether PostgreSQL has ended the migrations, and not the work of the running process. It ends who finds out first. */
+    const collide = Effect.gen(function* () {
+      yield* work.executeRaw("delete from migrations where migration_id = $1", [written.length])
+      yield* work.executeRaw("begin", [])
+      yield* work.executeRaw("lock table sources", [])
+      const migrated = yield* Effect.forkChild(Effect.provideService(migrate, SqlClient.SqlClient, migrating))
+      const waiting = work.execute(
+        "select from pg_locks where relation = 'sources'::regclass and not granted",
+        [],
+        undefined
+      )
+      while ((yield* waiting).length === 0) yield* Effect.sleep("10 millis")
+      const isGiven = yield* Effect.isSuccess(work.executeRaw("lock table migrations", []))
+      yield* work.executeRaw("rollback", [])
+      yield* Fiber.join(migrated)
+      return isGiven
+    })
+    while (!(yield* collide));
+    expect(yield* migrating`select migration_id, name from migrations`).toStrictEqual(written)
+  }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
+)
+
 it.live("A process that finds the migrations locked for longer than its lock timeout waits for them", () =>
   Effect.gen(function* () {
     const url = yield* freshDatabase

@@ -79,7 +79,7 @@ export const channels = Effect.fnUntraced(function* (plan: Plan) {
   const began = performance.now()
   yield* create("feed", instant, feed)
   const created = (performance.now() - began) / 1_000
-  // The sources that are provisioned at first are renewed already while the last ones are created.
+  // The first sources are already renewed while the last ones are created.
   const all = yield* report.pipe(
     Effect.delay("250 millis"),
     Effect.repeat({ until: ({ active }) => active >= instant }),

@@ -1,4 +1,4 @@
-/** The counterparts of the connectors on this machine: one HTTP server that mocks all APIs, and a database. */
+/** The services on this machine to which the connectors deliver: one HTTP server that mocks all APIs, and a database. */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { make } from "@effect/sql-pg/PgConnection"

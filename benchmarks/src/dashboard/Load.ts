@@ -36,7 +36,7 @@ export const dashboardLoad = Effect.fnUntraced(function* (plan: Plan) {
       await page.goto("./")
       await page.getByRole("navigation", { name: "Pages" }).waitFor()
       await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor()
-      // The page answers: the field for ids takes the key that leads to it.
+      // The page responds when the key `/` moves the focus to the field for ids.
       await page.keyboard.press("/")
       const interactive = Number(
         await page.evaluate(

@@ -54,7 +54,7 @@ const find = ({ action_key, provider_key, version }: ActionName): readonly [Prov
   return found?.[1].version === version ? found : null
 }
 
-/** Of no credentials: of providers that this list does not have, too. */
+/** The result for an action without credentials, and for providers that are not in this list. */
 export { accountMode, noMode }
 
 /** The provider that `callingProviders` does not have. */

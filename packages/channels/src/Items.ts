@@ -10,7 +10,7 @@ import type { Item } from "./Adapter.ts"
 export const maxItems = 1_000
 /** Bytes of an item. */
 export const maxItemBytes = 1_048_576
-/** Bytes of a notification that are taken apart at once. A poll reads what a larger one is about. */
+/** The largest notification (bytes) that is read directly. For a larger one, a poll reads the items. */
 export const maxFatBytes = 1_048_576
 
 const longestId = 1_024

@@ -45,11 +45,11 @@ export const pretty = (text: string): string | null => {
 }
 
 /** Bytes that are shown in hexadecimal. */
-const mostHex = 4_096
+const maxHex = 4_096
 
 /** Offset, sixteen bytes, and what of them is a printable character. */
 const hexOf = (bytes: Uint8Array): string =>
-  Array.from({ length: Math.ceil(Math.min(bytes.length, mostHex) / 16) }, (_, line) => {
+  Array.from({ length: Math.ceil(Math.min(bytes.length, maxHex) / 16) }, (_, line) => {
     const part = [...bytes.subarray(line * 16, line * 16 + 16)]
     const hex = part.map((byte) => byte.toString(16).padStart(2, "0")).join(" ")
     const text = part.map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : ".")).join("")

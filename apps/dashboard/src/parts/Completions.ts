@@ -23,7 +23,7 @@ export type Completion =
   | { readonly does: "write"; readonly text: string; readonly label: string }
   | { readonly does: "set"; readonly name: string; readonly value: string; readonly label: string }
 
-const mostShown = 12
+const maxShown = 12
 /** A longer text is refused by the gateway. */
 export const longestText = 200
 
@@ -65,7 +65,7 @@ export const completionsOf = (written: string, filters: ReadonlyArray<Known>): R
   if (text === "") return names(filters)
   const [name = ""] = lower.split(":", 1)
   const named = lower.includes(":") ? filters.find(({ key }) => key === name.trim()) : undefined
-  if (named !== undefined) return valuesFor(named, text.slice(name.length + 1).trim()).slice(0, mostShown)
+  if (named !== undefined) return valuesFor(named, text.slice(name.length + 1).trim()).slice(0, maxShown)
   const closed = filters.filter(({ values }) => values !== null)
   const of = (matches: (value: Value) => boolean): ReadonlyArray<Completion> =>
     closed.flatMap((filter) => filter.values!.filter(matches).map((value) => setting(filter, value)))
@@ -74,5 +74,5 @@ export const completionsOf = (written: string, filters: ReadonlyArray<Known>): R
     ...names(filters.filter(({ key, label }) => key.startsWith(lower) || label.toLowerCase().startsWith(lower))),
     ...filters.filter(({ isUsual }) => isUsual).map((filter) => setting(filter, [text, text])),
     ...of((value) => has(value, lower) && !isExactly(value, lower))
-  ].slice(0, mostShown)
+  ].slice(0, maxShown)
 }

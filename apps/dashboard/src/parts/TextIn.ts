@@ -2,7 +2,7 @@ import { isNested } from "../json.ts"
 import { type Page, pageAt, type PageQuery } from "./Pages.ts"
 
 /** No index of the gateway has bodies: for a text, this many of the newest rows are read, page by page. */
-export const mostRead = 1_000
+export const maxRead = 1_000
 
 type Values = Readonly<Record<string, string | ReadonlyArray<string>>>
 
@@ -68,7 +68,7 @@ interface Part {
 export const withText = async <Model extends { readonly data?: Content | null; readonly ingested_at: string }>(
   text: string,
   read: (page: PageQuery) => Promise<Page<Model>>,
-  { from, most = mostRead }: Part = {}
+  { from, most = maxRead }: Part = {}
 ): Promise<Page<Model>> => {
   const models: Array<Model> = []
   let cursor: string | null = from ?? null

@@ -27,8 +27,8 @@ export interface Advanced {
 }
 
 /**
- * The next state of a channel: what was done is taken in, what follows from settings and time is decided, and the next step is
- * planned. `channel` is read anew after the step, under its lock: settings, callbacks and other processes may have changed it.
+ * The next state of a channel. It applies the result of the last step, decides what follows from settings and time, and plans the next step.
+ * `channel` must be read again after the step, under its lock: settings, callbacks and other processes may have changed it.
  */
 export const advance = (channel: Channel, done: Done | null, given: Given): Advanced => {
   const draft = new Draft(channel, given.now)

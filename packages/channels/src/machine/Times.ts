@@ -47,7 +47,7 @@ export interface Life {
 export const lifeOf = ({ created_at, expires_at, last_renewed_at, verified_at }: Life): number | null =>
   expires_at === null ? null : Math.max(0, expires_at - (last_renewed_at ?? verified_at ?? created_at))
 
-/** Up to this share of its life a subscription is renewed earlier, so that many are not renewed at once. */
+/** A subscription is renewed earlier by up to this share of its life, so that not all are renewed at the same time. */
 const jitter = 0.05
 
 /** From 0 to 1; the random characters at the end of the id decide. */

@@ -85,7 +85,7 @@ export const deltaPoller = ({ begin, headers, item, key, list, targets }: Delta)
             ...(after === null ? {} : { after })
           })
         }
-        // First where the changes begin now, then what there is, so that nothing falls between them.
+        // First finds where the changes begin now, then lists the existing items, so that no change between the two is missed.
         let begun = yield* start(context, target)
         for (let pages = 1; begun.more; pages++) {
           if (pages === maxPages) return yield* invalid(`${what}: there are more than ${maxPages} pages`)

@@ -26,7 +26,7 @@ interface Found {
 }
 
 /** Of one kind. The lists that the entries lead to have all of them. */
-const mostShown = 5
+const maxShown = 5
 /** Fewer events that wait since less than four hours are usual. */
 const manyWait = 100
 
@@ -38,7 +38,7 @@ const worst = <Model,>(models: ReadonlyArray<Model>, of: (model: Model) => numbe
   models
     .filter((model) => of(model) > 0)
     .toSorted((a, b) => of(b) - of(a))
-    .slice(0, mostShown)
+    .slice(0, maxShown)
 
 /** Entries of a kind's resources that have the most of something in 24 hours. */
 const useWorst = <Model,>(
@@ -52,8 +52,8 @@ const useWorst = <Model,>(
 
 const useAlerts = (): Found => {
   const { alerts, error, isPending } = useOpenAlerts()
-  const entries = alerts.slice(0, mostShown).map((one) => <AlertEntry key={one.id} of={one} />)
-  const more = alerts.length - mostShown
+  const entries = alerts.slice(0, maxShown).map((one) => <AlertEntry key={one.id} of={one} />)
+  const more = alerts.length - maxShown
   const all = <Link to="/alerts">Show all alerts</Link>
   if (more <= 0) return { error, isPending, entries }
   const last = (
@@ -80,7 +80,7 @@ const useChannels = (): Found => {
   return {
     error,
     isPending,
-    entries: troubled.slice(0, mostShown).map(({ channel, name, source_id }) => (
+    entries: troubled.slice(0, maxShown).map(({ channel, name, source_id }) => (
       <Entry
         key={source_id}
         tone={channel.status === "error" ? "bad" : "wait"}

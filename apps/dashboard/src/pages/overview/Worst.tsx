@@ -12,7 +12,7 @@ import { shareOf } from "./Figures.tsx"
  * Resources by what went wrong in 24 hours, the worst first. Each has the one link that leads to its remedy.
  */
 
-const mostShown = 10
+const maxShown = 10
 
 interface Table<Model> {
   readonly kind: "sources" | "destinations"
@@ -36,12 +36,12 @@ const Counted = <Model,>({ columns, empty, kind, label, points, row }: Table<Mod
       <Rows label={label} columns={columns}>
         {models
           .toSorted((a, b) => points(b) - points(a))
-          .slice(0, mostShown)
+          .slice(0, maxShown)
           .map(row)}
       </Rows>
-      {models.length > mostShown ? (
+      {models.length > maxShown ? (
         <p className="muted">
-          The worst {mostShown} of {note}. <Link to={`/${kind}`}>Show all</Link>
+          The worst {maxShown} of {note}. <Link to={`/${kind}`}>Show all</Link>
         </p>
       ) : null}
     </>

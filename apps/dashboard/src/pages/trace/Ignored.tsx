@@ -13,7 +13,7 @@ type Trace = Row<"Trace">
 type IgnoredEvent = Trace["ignored_events"][number]
 
 /** The trace says of the others as well that they were ignored. */
-const mostShown = 20
+const maxShown = 20
 
 /** The kind of rule that decides, by the cause. */
 const deciding: Readonly<Record<string, RuleType>> = {
@@ -100,7 +100,7 @@ export const Ignored = ({ of: { ignored_events, request } }: { readonly of: Trac
   ignored_events.length === 0 ? null : (
     <Panel title="Why connections ignored it">
       <div className="stack">
-        {ignored_events.slice(0, mostShown).map((one) => {
+        {ignored_events.slice(0, maxShown).map((one) => {
           const { parts, textOf } = notesOf(one.meta)
           const [first, transformation, message] = ["first_request_id", "transformation_id", "message"].map(textOf)
           return (
@@ -132,9 +132,9 @@ export const Ignored = ({ of: { ignored_events, request } }: { readonly of: Trac
             </section>
           )
         })}
-        {ignored_events.length > mostShown ? (
+        {ignored_events.length > maxShown ? (
           <p className="muted">
-            The first {mostShown} of {ignored_events.length} are shown.
+            The first {maxShown} of {ignored_events.length} are shown.
           </p>
         ) : null}
       </div>

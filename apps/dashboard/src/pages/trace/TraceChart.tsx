@@ -7,7 +7,7 @@ import { lengthOf } from "../../parts/Time.tsx"
 import { type Lane, lanesOf, scaleOf, type Span } from "./Lanes.ts"
 
 /** A request has at most this many lanes drawn; the list below has all. */
-const mostLanes = 60
+const maxLanes = 60
 
 const percent = (part: number): string => `${(part * 100).toFixed(2)}%`
 
@@ -40,7 +40,7 @@ const Title = ({ lane: { connectionId, kind, link, name, note, status } }: { rea
 export const TraceChart = ({ trace }: { readonly trace: Row<"Trace"> }) => {
   const begin = Date.parse(trace.request.ingested_at)
   const { end, lanes, place } = useMemo(() => {
-    const lanes = lanesOf(trace).slice(0, mostLanes)
+    const lanes = lanesOf(trace).slice(0, maxLanes)
     const end = lanes.reduce((most, { spans }) => spans.reduce((at, { to }) => Math.max(at, to), most), begin)
     return { lanes, end, place: scaleOf(begin, lanes) }
   }, [begin, trace])

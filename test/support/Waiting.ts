@@ -35,7 +35,7 @@ export const waitUntil = async (
   probe: () => boolean | Promise<boolean>,
   options: {
     readonly patienceMs?: number
-    /** Between two probes, where a state has to be seen that does not last. */
+    /** The time between two probes, for a state that does not last. */
     readonly everyMs?: number
     /** The observed value, which is added to the failure's message. */
     readonly seen?: () => unknown

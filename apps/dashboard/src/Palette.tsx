@@ -52,7 +52,7 @@ const useResources = (): ReadonlyArray<Command> => {
   return data ?? []
 }
 
-/** All words are in the text; better if the text begins with the first one. */
+/** Ranks a text that contains all words. A text that begins with the first word ranks higher. */
 const rank = (text: string, words: ReadonlyArray<string>): number => {
   const lower = text.toLowerCase()
   if (!words.every((word) => lower.includes(word))) return 0

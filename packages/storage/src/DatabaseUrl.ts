@@ -2,7 +2,9 @@ import { Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import type { ConnectionOptions } from "node:tls"
 
-/** The parameters of a database URL that have an effect. The driver would ignore others, and with them what they are to protect. */
+/**
+ * The parameters of a database URL that have an effect. The driver would ignore other parameters, including those that should protect the connection.
+ */
 const known: ReadonlySet<string> = new Set([
   "application_name",
   "connect_timeout",

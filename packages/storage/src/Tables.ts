@@ -254,7 +254,7 @@ export const tables = {
     about: ["operation_id", "bulk_operations"],
     key: ["operation_id", "target_id"]
   },
-  // What has ended is the proof of what was deleted; the oldest are forgotten (`DataDeletions.ts`).
+  // The row of a finished deletion is the proof of what was deleted. The oldest proofs are removed (`DataDeletions.ts`).
   data_deletions: { ...owned, softDeleted: false, sealed: { text: { row: "id" } } },
   data_deletion_targets: {
     ...team,

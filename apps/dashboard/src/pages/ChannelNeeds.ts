@@ -25,7 +25,7 @@ export const needOf = ({ fallback, status, status_reason }: Channel): string | n
   return status_reason === null ? null : (needs[status_reason] ?? wordsOf(status_reason))
 }
 
-/** The gateway mends these itself, or somebody has wanted them. */
+/** The gateway repairs these itself, or somebody has caused them on purpose. */
 const harmless = new Set<string | null>(["renewal_due", "provisioning", "source_disabled"])
 
 /** Whether somebody has to do something about a channel, so that it goes on. */

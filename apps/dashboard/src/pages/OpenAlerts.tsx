@@ -6,7 +6,7 @@ import { Entries, Entry } from "../parts/Entries.tsx"
 import { Panel } from "../parts/Panel.tsx"
 import { useSession } from "../session.ts"
 
-/** How many are read: those that somebody deals with are among them. */
+/** How many alerts are read, including those that somebody has acknowledged. */
 const maxRead = 100
 
 /** Open alerts about channels that nobody deals with yet: none while they are read, or if they cannot be read. */

@@ -149,7 +149,7 @@ export const Request = () => {
   const may = useMay()
   const first = useFilters().search["form"] === "edit" ? "edit" : null
   const [opened, setOpened] = useState<"edit" | "fixture" | "share" | null>(first)
-  // What is open is about one request: a link leads from it to another one, or to a form of it.
+  // The open panels belong to one request. A link can lead to another request, or to a form of this one.
   useEffect(() => setOpened(first), [id, first])
   const trace = useQuery({
     queryKey: ["request", team, id, "trace"],

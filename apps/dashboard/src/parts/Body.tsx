@@ -3,10 +3,10 @@ import { Copy } from "./Copy.tsx"
 import { Picture, pictureType } from "./Picture.tsx"
 import { Tree } from "./Tree.tsx"
 
-/** Longer texts are shown in part: the page stays quick, and the whole can be copied or downloaded. */
+/** Longer texts are shown in part, so that the page stays fast. The whole text can be copied or downloaded. */
 const longestShown = 200_000
 
-/** Longer layouts are not made: the indentation of deep nesting is the square of what was sent. */
+/** Longer formatted texts are not made, because the indentation of deep nesting grows with the square of the input. */
 const longestLaidOut = 4 * longestShown
 
 /** A part of JSON that line breaks depend on; numbers and names of values stand between them. */
@@ -47,7 +47,7 @@ export const pretty = (text: string): string | null => {
 /** Bytes that are shown in hexadecimal. */
 const maxHex = 4_096
 
-/** Offset, sixteen bytes, and what of them is a printable character. */
+/** A line of the hexadecimal view: the offset, sixteen bytes, and their printable characters. */
 const hexOf = (bytes: Uint8Array): string =>
   Array.from({ length: Math.ceil(Math.min(bytes.length, maxHex) / 16) }, (_, line) => {
     const part = [...bytes.subarray(line * 16, line * 16 + 16)]

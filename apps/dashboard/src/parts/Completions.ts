@@ -18,7 +18,7 @@ export interface Known {
   readonly isUsual: boolean
 }
 
-/** What the field offers: to write a name into the field, or to set a filter. */
+/** A suggestion of the field: it completes a name in the field, or sets a filter. */
 export type Completion =
   | { readonly does: "write"; readonly text: string; readonly label: string }
   | { readonly does: "set"; readonly name: string; readonly value: string; readonly label: string }
@@ -54,8 +54,8 @@ const valuesFor = (filter: Known, text: string): ReadonlyArray<Completion> => {
 }
 
 /**
- * What a text in the field can become, the likeliest first: values of the filter that it names; otherwise a value that it is, a filter whose
- * name it begins, a search for it, and values that have it.
+ * The suggestions for a text in the field, the likeliest first. If the text names a filter: its values. Otherwise: a value that equals the text,
+ * filters whose names begin with it, a search for it, and values that contain it.
  */
 export const completionsOf = (written: string, filters: ReadonlyArray<Known>): ReadonlyArray<Completion> => {
   const text = written.trim()

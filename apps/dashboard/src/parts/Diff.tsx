@@ -16,7 +16,7 @@ interface Line {
 
 const linesOf = (text: string): ReadonlyArray<string> => text.slice(0, longestCompared).split("\n", maxCompared)
 
-/** Each line as one character, equal lines as equal ones: what compares texts then compares lists of lines. */
+/** Encodes each line as one character, so that the comparison of texts compares lines. */
 const spelled = (lists: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
   const codes = new Map<string, number>()
   const codeOf = (line: string): number => {

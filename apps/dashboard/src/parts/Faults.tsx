@@ -22,7 +22,7 @@ interface Refused {
 
 const refusedOf = (error: unknown): ReadonlyArray<Refused> => {
   if (!(error instanceof TidegateError)) return []
-  // Names are unique in a team, and a conflict is about nothing else in a form.
+  // Names are unique in a team, so a conflict is always about the name.
   if (error.code === "RESOURCE_ALREADY_EXISTS") return [{ path: "name", message: "name has another one already" }]
   const { fields } = error.data
   return Array.isArray(fields) ? (fields as ReadonlyArray<Refused>) : []

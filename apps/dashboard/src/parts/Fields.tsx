@@ -130,7 +130,7 @@ const MemberField = ({
   readonly shown: string
 }) => {
   const own = { id: field, name: field, "data-kind": kind, defaultValue: shown, ...useDescribed(field) }
-  // What must be written and has one value is written already.
+  // Required members with only one possible value are filled in.
   const isDecided = isRequired && member.enum?.length === 1
   const isKept = isMasked(shown)
   const help: ReactNode = (

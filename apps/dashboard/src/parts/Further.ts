@@ -2,7 +2,7 @@ import { type QueryKey, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef, useState } from "react"
 import type { Page, Searched } from "./Pages.ts"
 
-/** So many more rows end a search that goes further back: they stay in memory. */
+/** A search that goes further back ends after this many rows, because they stay in memory. */
 const maxFound = 1_000
 
 interface Found<Model> extends Page<Model> {

@@ -37,7 +37,7 @@ const Members = ({ of }: { readonly of: object }) => {
   )
 }
 
-/** A member, which is folded until it is opened: what is folded is not made. */
+/** A member, which is collapsed until it is opened. The content of a collapsed member is not rendered. */
 const Node = ({ name, value }: { readonly name: string; readonly value: unknown }) => {
   const [isOpen, setOpen] = useState(false)
   const label = <bdi>{name}</bdi>

@@ -54,8 +54,8 @@ const isDue = Effect.fnUntraced(function* (now: number) {
 })
 
 /**
- * Makes issues and system events of what has gone wrong, in one transaction: whatever dies, each occurrence counts once, and each
- * event is one request. Only one process at a time does it; another one finds the lock taken, and comes back later.
+ * Makes issues and system events from recorded failures, in one transaction. So each occurrence counts once, and each event becomes one request, even
+ * if a process dies. Only one process at a time does this. Another process finds the lock taken, and tries again later.
  */
 export const raiseAlarms = Effect.fnUntraced(function* (
   routing: Routing,

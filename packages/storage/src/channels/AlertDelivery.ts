@@ -211,7 +211,7 @@ export interface ClaimedMessage {
   readonly alerts: ReadonlyArray<ToldAlert>
   /** Addresses, or the URL of the chat. Empty: there are none any more. */
   readonly to: ReadonlyArray<string>
-  /** The messages that have told of these alerts first. */
+  /** The first message about each of these alerts. */
   readonly references: ReadonlyArray<string>
 }
 

@@ -47,7 +47,7 @@ export const changedSubscriptions = new Rows<ChannelSubscription & { readonly so
   ["forgotten_at", "timestamptz", (row) => row.forgotten_at]
 ])
 
-/** Stores a new subscription with a token and a secret of its own. */
+/** Stores a new subscription with its own token and secret. */
 export const createSubscription = Effect.fnUntraced(function* (
   { source_id, team_id }: { readonly team_id: string; readonly source_id: string },
   row: ChannelSubscription

@@ -93,7 +93,7 @@ export interface Store<R extends AnyResource> {
     to: SwitchOf<R>,
     command?: Command
   ) => Effect.Effect<RecordOf<R>, GatewayError>
-  /** Returns what there is to add beside its id, if anything. */
+  /** Returns members to add to the answer besides the id, if there are any. */
   readonly delete: (
     team_id: string,
     id: string,
@@ -127,9 +127,8 @@ export interface Special<Row extends StoredRow, R extends AnyResource> {
   /** Completes stored fields, when a row may be older than some of them. */
   readonly fields?: (fields: FieldsOf<R>) => FieldsOf<R>
   /**
-   * Locks what comes before its own row, in the order team, filters, destinations, sources, connections, transformations. The row
-   * says which these are, so it is read first without a lock; when it has changed by the time that it is locked, everything
-   * begins again.
+   * Locks the rows that come before its own row, in the order team, filters, destinations, sources, connections, transformations. The row itself
+   * names them, so it is first read without a lock. If it has changed by the time that it is locked, everything begins again.
    */
   readonly hold?: (team_id: string, before: Row | null, next: Values) => Effect.Effect<void, Failure>
   /**

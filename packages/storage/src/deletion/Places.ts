@@ -79,7 +79,7 @@ export const placesOf = {
   team_values: { root: null, isCopy: true },
   // Its filter may have the text. The targets that wait go with it.
   bulk_operations: { root: null, isCopy: true },
-  // Answers of calls are encrypted, so nobody knows what is in them. A repeated call is told that its answer is no longer kept.
+  // Answers of calls are encrypted, so it is not known what they contain. A repeated call learns that its answer is no longer kept.
   idempotency_keys: { root: null, isCopy: true, clears: ["answer = null, bytes = 0", "answer is not null"] }
 } as const satisfies Partial<Record<TableName, PlaceOf>>
 
@@ -147,7 +147,7 @@ interface Column {
   readonly key: number | null
 }
 
-/** A place with what the database's own catalogue says of its columns, so that a new column is looked at without any code. */
+/** A searched table with its columns from the database's own catalogue, so that a new column is searched without any code. */
 export interface Place extends PlaceOf {
   readonly table: TableName
   /** The primary key. */

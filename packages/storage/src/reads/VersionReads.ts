@@ -13,7 +13,7 @@ import { workflowOf } from "./RunReads.ts"
 
 /** The stored versions of a workflow. */
 
-/** What a version has beside its definition; a version that was made before these were stored has none. */
+/** The members of a version besides its definition. A version that was made before these were stored has none. */
 export interface VersionSettings {
   readonly description: string | null
   readonly source_id: string | null

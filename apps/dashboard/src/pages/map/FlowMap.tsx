@@ -18,7 +18,7 @@ const inParts = (ids: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string
   Array.from({ length: Math.ceil(ids.length / maxIds) }, (_, part) => ids.slice(part * maxIds, (part + 1) * maxIds))
 
 interface Flow {
-  /** Of the kind's own records: requests of a source, events of the others, in a second. */
+  /** Records a second: requests for a source, events for a connection or destination. */
   readonly perSecond: number
   readonly failed: number
 }

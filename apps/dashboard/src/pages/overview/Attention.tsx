@@ -25,9 +25,9 @@ interface Found {
   readonly error: unknown
 }
 
-/** Of one kind. The lists that the entries lead to have all of them. */
+/** How many entries of one kind are shown. The lists to which they lead have all of them. */
 const maxShown = 5
-/** Fewer events that wait since less than four hours are usual. */
+/** A queue with fewer events, none of which has waited for four hours, is normal. */
 const manyWait = 100
 
 const number = (count: number): string => count.toLocaleString()
@@ -113,7 +113,7 @@ const useFailing = (): Found =>
     )
   )
 
-/** Queues in which many events wait, or some since hours. */
+/** Queues with many waiting events, or with events that have waited for hours. */
 const useQueues = (): Found =>
   useWorst<Row<"DestinationMetrics">>(
     "destinations",
@@ -207,7 +207,7 @@ const useRuns = (): Found =>
     )
   )
 
-/** What is said when no kind has an entry: only what could be read is known to be well. */
+/** The text if no kind has an entry. It mentions only the kinds that could be read. */
 const nothing = (refused: number, all: number): string => {
   if (refused === all) return "You may read none of what this is made of."
   if (refused > 0) return "Nothing of what you may read does."

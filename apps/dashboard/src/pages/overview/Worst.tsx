@@ -57,7 +57,7 @@ export const WorstDestinations = () => (
     columns={["Destination", "Failed", "Error rate", "Waiting", "Delivered", ""]}
     empty="There is no destination yet."
     points={({ events_24h_failed_count, events_24h_pending_count }) =>
-      // What waits may still be delivered: it only decides among those of which as much has failed.
+      // Waiting events may still be delivered, so their number only decides between resources with the same number of failures.
       events_24h_failed_count + events_24h_pending_count / (1 + events_24h_pending_count)
     }
     row={({

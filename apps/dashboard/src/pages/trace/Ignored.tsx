@@ -95,7 +95,7 @@ const Decided = ({ of, request }: { readonly of: IgnoredEvent; readonly request:
   )
 }
 
-/** Why connections let a request not through: the reason in a sentence, and the rule that decided. */
+/** Why connections ignored a request: the reason in a sentence, and the rule that decided. */
 export const Ignored = ({ of: { ignored_events, request } }: { readonly of: Trace }) =>
   ignored_events.length === 0 ? null : (
     <Panel title="Why connections ignored it">

@@ -193,7 +193,7 @@ const Show = ({ workflow }: { readonly workflow: Row<"Workflow"> }) => {
   )
 }
 
-/** What begins runs of a workflow beside its requests, and what lets them wait. */
+/** The form of a workflow's triggers: what starts runs besides requests, and what makes runs wait. */
 export const Triggers = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()

@@ -19,7 +19,7 @@ import {
 import { leftOutOf, ShortenedJson } from "./ShortenedJson.ts"
 
 /** Messages of one call. */
-const mostOfCall = 100
+const maxOfCall = 100
 /** How long (ms) a call for messages may wait, and one that is answered at once may take. The service says only that it ends the first one. */
 const longPollMs = 120_000
 const patienceMs = 30_000
@@ -189,8 +189,8 @@ const serviceAt = (egress: Egress["Service"], place: PubSubSubscription): Polled
   }
 
   return {
-    mostOfCall,
-    mostUnsettled: prefetch,
+    maxOfCall,
+    maxUnsettled: prefetch,
     poll: async (count, waits, signal): Promise<Poll> => {
       const timeoutMs = waits ? longPollMs : patienceMs
       const late = AbortSignal.timeout(timeoutMs)

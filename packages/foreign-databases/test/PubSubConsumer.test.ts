@@ -61,7 +61,7 @@ describe("Subscription of Pub/Sub", () => {
         }
         yield* seen("all are acknowledged", () => queue.settled.length === 60)
         expect(bodies).toEqual(numbered(60).map(({ body }) => body))
-        expect(queue.maxUnsettled).toBeLessThanOrEqual(20)
+        expect(queue.mostUnsettled).toBeLessThanOrEqual(20)
         expect([...service.delivered.values()].every((times) => times === 1)).toBe(true)
       })
   )

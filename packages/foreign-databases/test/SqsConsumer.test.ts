@@ -43,7 +43,7 @@ describe("Subscription at a queue of SQS", () => {
         }
         yield* seen("all are deleted", () => queue.settled.length === 60)
         expect(bodies).toEqual(numbered(60).map(({ body }) => body))
-        expect(queue.maxUnsettled).toBeLessThanOrEqual(20)
+        expect(queue.mostUnsettled).toBeLessThanOrEqual(20)
         expect([...service.delivered.values()].every((times) => times === 1)).toBe(true)
       })
   )

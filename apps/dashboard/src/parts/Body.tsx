@@ -152,7 +152,7 @@ export const Text = ({ text }: { readonly text: string }) => {
 }
 
 /** The most headers that are shown at once. */
-const mostHeaders = 200
+const maxHeaders = 200
 
 export const Headers = ({ of }: { readonly of: Readonly<Record<string, unknown>> | null }) => {
   const all = Object.entries(of ?? {})
@@ -161,7 +161,7 @@ export const Headers = ({ of }: { readonly of: Readonly<Record<string, unknown>>
     <>
       <table>
         <tbody>
-          {all.slice(0, mostHeaders).map(([name, value]) => (
+          {all.slice(0, maxHeaders).map(([name, value]) => (
             <tr key={name}>
               <th scope="row" className="mono">
                 {name}
@@ -173,9 +173,9 @@ export const Headers = ({ of }: { readonly of: Readonly<Record<string, unknown>>
           ))}
         </tbody>
       </table>
-      {all.length > mostHeaders ? (
+      {all.length > maxHeaders ? (
         <p className="muted">
-          {mostHeaders} of {all.length} headers are shown.
+          {maxHeaders} of {all.length} headers are shown.
         </p>
       ) : null}
     </>

@@ -17,12 +17,12 @@ export interface Column<Model> {
 }
 
 /** The minimum width of a column that grows, and the gap between columns (px). */
-const leastWidth = 130
+const minWidth = 130
 const gap = 12
 
 /** Narrower than this, a list scrolls: no column is squeezed until it is empty. */
-const leastOf = (widths: ReadonlyArray<string>): number =>
-  widths.reduce((sum, width) => sum + gap + (width.endsWith("px") ? Number.parseInt(width) : leastWidth), gap)
+const minWidthOf = (widths: ReadonlyArray<string>): number =>
+  widths.reduce((sum, width) => sum + gap + (width.endsWith("px") ? Number.parseInt(width) : minWidth), gap)
 
 const rowHeight = 36
 const nothingShown: Shown = { first: 0, last: 0 }
@@ -239,8 +239,8 @@ const LoadedList = <Model extends { readonly id: string }>({
   }
   const given = [...columns.map(({ width }) => width), ...(actions === undefined ? [] : [actions.width])]
   const widths = {
-    "--columns": given.map((width) => (width.endsWith("px") ? width : `minmax(${leastWidth}px, ${width})`)).join(" "),
-    "--least": `${leastOf(given)}px`
+    "--columns": given.map((width) => (width.endsWith("px") ? width : `minmax(${minWidth}px, ${width})`)).join(" "),
+    "--least": `${minWidthOf(given)}px`
   } as Record<string, string>
   return (
     <>

@@ -48,10 +48,10 @@ export const liveMs = 2_000
 const countedMs = 10_000
 
 /** If the gateway answers at once, the newest rows are at most about two seconds old. */
-const pace = { leastMs: liveMs, mostMs: 10_000, share: 0.1 }
+const pace = { minMs: liveMs, maxMs: 10_000, share: 0.1 }
 
 /** Where more rows arrive than the list shows, nobody can follow them: they are read half as often. */
-const samplingPace = { ...pace, leastMs: 2 * liveMs }
+const samplingPace = { ...pace, minMs: 2 * liveMs }
 
 /** A page whose rows are out of sight is forgotten after this time (ms), and read again when the reader comes back to it. */
 const forgottenMs = 5_000

@@ -35,7 +35,7 @@ const noticeOf = (occurrence: Occurrence): Notice => {
   }
 }
 
-/** What a look has done: the requests that it has made, and whether there is more to do at once. */
+/** The result of one pass: the requests that it has made, and whether there is more to do at once. */
 export interface Looked {
   readonly replayed: ReadonlyArray<Replayed>
   readonly more: boolean

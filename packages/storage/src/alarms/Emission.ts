@@ -17,7 +17,7 @@ import { type Facts, merged } from "./Notices.ts"
 
 /** Notices that one transaction makes requests of. */
 const atOnce = 100
-/** How much later (ms) a notice is looked at again whose team has got as many as it may. */
+/** How much later (ms) a notice is processed if its team has already got the maximum number. */
 const putOffMs = 15_000
 
 interface Due {

@@ -91,7 +91,7 @@ const earlierOf = Effect.fnUntraced(function* ({ code, id, source_id }: DueAlert
   }))
 })
 
-/** What decides about the messages of one team. */
+/** The settings that decide about the messages of one team. */
 interface OfTeam {
   readonly settings: Settings
   readonly delivering: Delivering

@@ -23,7 +23,7 @@ import type { Secrets } from "../secrets/Secrets.ts"
  */
 const underWayMs = 30_000
 
-/** What a step has found or done; a poll comes with its items. */
+/** The result of a step. The result of a poll includes its items. */
 export type Outcome =
   | Exclude<Done, { readonly did: "poll" }>
   | (Omit<Extract<Done, { readonly did: "poll" }>, "items" | "stored"> & { readonly items: ReadonlyArray<Item> })
@@ -117,7 +117,7 @@ export const advanceChannel = Effect.fnUntraced(function* (
   )
 })
 
-/** The channel is not looked at before this time (Unix ms): working on it has failed in a way that would repeat. */
+/** The channel is not processed before this time (Unix ms), because its last step failed in a way that would repeat. */
 export const postponeChannel = Effect.fnUntraced(function* (
   source_id: string,
   until: number

@@ -161,7 +161,7 @@ const event = (
 
 const isUnverified = ({ state }: To): boolean => state === "requested" || state === "verifying"
 
-/** What a notification changes: assignments of its subscription and of its channel, and counts. */
+/** The changes that a notification makes: assignments of its subscription and of its channel, and counts. */
 interface Change {
   readonly subscription: Statement.Fragment | null
   readonly channel: Statement.Fragment | null

@@ -8,7 +8,7 @@ import { hashToken, Secrets, type SecretUnreadable } from "../secrets/Secrets.ts
 
 /** The rows of subscriptions as the channel's actor reads and writes them. */
 
-/** What only the provider and the gateway know of a subscription: `token` is a part of its callback URL. */
+/** The secrets of a subscription, which only the provider and the gateway know. `token` is a part of its callback URL. */
 export interface SubscriptionSecrets {
   readonly token: string
   readonly secret: string

@@ -52,7 +52,7 @@ export interface Command {
   readonly id?: string | undefined
   /** The user who asks. */
   readonly by?: string | null | undefined
-  /** What has to follow the commit. It runs before the answer is read, and so even when that read fails. */
+  /** Work that has to follow the commit. It runs before the answer is read, and so even if that read fails. */
   readonly afterCommit?: (concerned: Concerned) => Effect.Effect<void, GatewayError>
 }
 
@@ -111,12 +111,12 @@ export interface HeldRows {
   readonly concerned: Statement.Fragment
 }
 
-/** What a command changes: written values of columns, or a switch. */
+/** The changes of a command: written values of columns, or a switch. */
 export type Asked = Switch | Values
 
 /**
- * What is special about a resource. Everything but `show` and `narrow` runs in the transaction of a change, in this order: `hold`,
- * `prepare`, `follow`. A part that only one resource needs is code of its store, and no hook.
+ * What is special about a resource. Everything but `show` and `narrow` runs in the transaction of a change, in this order: `hold`, `prepare`,
+ * `follow`. Code that only one resource needs is in its store, and not a hook.
  */
 export interface Special<Row extends StoredRow, R extends AnyResource> {
   /** Converts rows to records, in the same order. */
@@ -151,7 +151,7 @@ export interface Special<Row extends StoredRow, R extends AnyResource> {
    * any.
    */
   readonly follow?: (before: Row | null, after: Row, at: Date, by: string | null) => Effect.Effect<Concerned, Failure>
-  /** What a delete returns beside the id, read after the commit. */
+  /** The members that a delete returns besides the id. They are read after the commit. */
   readonly deleted?: (row: Row) => Effect.Effect<Schema.JsonObject, SqlError.SqlError>
   /** Whom a change concerns that turns out to be made already. */
   readonly concerns?: (row: Row) => Effect.Effect<Concerned, Failure>

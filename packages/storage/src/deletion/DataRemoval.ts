@@ -70,7 +70,7 @@ const compared = (
   values: ReadonlyArray<string>
 ): Fragment => {
   const columns = sql.literal(`(${key.map(({ name }) => `r.${name}`).join(", ")}) ${sign} `)
-  // As text first: the driver would otherwise send a text where the server expects bytes.
+  // Converted to text first. Otherwise the driver would send a text where the server expects bytes.
   const given = key.map(({ type }, n) => sql`${values[n] ?? ""}::text::${sql.literal(type)}`)
   return sql`${columns} (${sql.csv(given)})`
 }
@@ -192,7 +192,7 @@ const openText = Effect.fnUntraced(function* ({ id, team_id, text }: Row) {
   return formsOf(yield* secrets.decrypt({ team_id, table: "data_deletions", column: "text", id }, text))
 })
 
-/** What happens next: at once, after so many milliseconds, or when somebody else has done something. */
+/** When the next piece is due: at once, after so many milliseconds, or after somebody else has acted. */
 export type NextPiece = number | "to be stopped" | "at rest"
 
 const tooMany = (limit: number) => ({

@@ -10,7 +10,7 @@ import type { Place } from "./Places.ts"
 
 type Fragment = Statement.Fragment
 
-/** What a deletion looks for: the forms of its text; null: its filter selects. */
+/** The encoded forms of the text that a deletion searches for. Null: its filter selects. */
 export type Forms = ReadonlyArray<string> | null
 
 const column = (sql: SqlClient.SqlClient, name: string): Fragment => sql.literal(`r.${name}`)

@@ -124,8 +124,7 @@ interface Shape {
 }
 
 /**
- * What a run's end means for others: the run that has begun it continues, and those that it has begun end. Their actors find that as
- * arrivals.
+ * The effects of a run's end on other runs: the run that has begun it continues, and runs that it has begun end. Their actors find this as arrivals.
  */
 const joined = `), joined as (
   insert into workflow_arrivals (workflow_id, about, team_id, shard, due_at, expires_at)

@@ -4,7 +4,7 @@ import * as Columns from "../journal/Columns.ts"
 
 type Fragment = Statement.Fragment
 
-/** What a list reads: a table, its alias in the fragments, and the selected and joined columns of a row. */
+/** The source of a list: a table, its alias in the fragments, and the selected and joined columns of a row. */
 export interface Table {
   readonly name: string
   readonly alias: string

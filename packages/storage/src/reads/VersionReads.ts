@@ -98,7 +98,7 @@ export const get = Effect.fnUntraced(function* (
   return { ...recordOf(workflow_id, current, row), ...shownGraph(row) } as unknown as WorkflowVersionDetail
 })
 
-/** What a roll-back writes: the definition as it is stored. */
+/** The definition that a roll-back writes, in its stored form. */
 export const definitionOf = Effect.fnUntraced(function* (
   team: string,
   workflow_id: string,

@@ -71,7 +71,7 @@ function* requestsOf(
   return requests
 }
 
-/** What a look has made, and whether there may be more to do at once. */
+/** The requests that a run has made, and whether there may be more to do at once. */
 export interface MadeRequests {
   readonly made: ReadonlyArray<Replayed>
   readonly more: boolean

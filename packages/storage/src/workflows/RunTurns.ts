@@ -44,14 +44,14 @@ interface Asked {
   /** Whether to look at all waiting runs, and not only at those that may begin because of these runs. */
   readonly all: boolean
   readonly now: number
-  /** Of so many runs, how many may begin now by the rate limit, and when the next one may (Unix ms). */
+  /** Returns how many of so many runs the rate limit allows to begin now, and when the next one may begin (Unix ms). */
   readonly starts: (wanted: number) => { readonly count: number; readonly nextAt: number }
 }
 
 interface Given {
-  /** Of those that asked, the runs that begin now. */
+  /** The runs that asked and begin now. */
   readonly begin: ReadonlySet<string>
-  /** Of those that asked, the runs that may not even wait. */
+  /** The runs that asked and may not even wait. */
   readonly refused: ReadonlySet<string>
   /** When a waiting run is due, so that somebody looks (Unix ms); null: none waits. */
   readonly lookAt: number | null

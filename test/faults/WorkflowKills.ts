@@ -50,7 +50,7 @@ export interface Seen {
   readonly stored: ReadonlyArray<StoredRun>
   /** The run that nobody disturbed. */
   readonly undisturbed: StoredRun
-  /** What is wrong with the calls of a run. `all`: all its requests. */
+  /** The faults in the calls of a run. `all`: all its requests. */
   readonly faultsOfCalls: (run: StoredRun, all: ReadonlyArray<Received>, calls: ReadonlyArray<Calls>) => Array<string>
 }
 

@@ -42,7 +42,7 @@ export class FakeClock {
     return clock
   }
 
-  /** From now on the clock goes wrong by so many seconds. */
+  /** From now on, the clock is wrong by so many seconds. */
   async jump(seconds: number): Promise<void> {
     await writeFile(this.#file, `${seconds < 0 ? "" : "+"}${seconds}\n`)
   }

@@ -376,7 +376,7 @@ export interface TableState {
   readonly hash: string
 }
 
-/** What was decided about keys is written to these tables a second after the calls. */
+/** Decisions about keys are written to these tables a second after the calls. */
 const writtenLater = new Set(["key_audit", "project_api_keys"])
 
 /**

@@ -130,7 +130,7 @@ export class GatewayProcess {
     await waitUntil(
       `${this.name} is ready`,
       async () => {
-        // One that a test has ended may be started again meanwhile. One that has ended by itself stays down.
+        // A process that a test has ended may be started again meanwhile. A process that has ended by itself is not started again.
         if (this.#child === null && !this.#mayEnd) return true
         return (await fetch(`${this.origin}/readyz`, { signal: AbortSignal.timeout(10_000) })).ok
       },

@@ -23,7 +23,7 @@ export const dashboardLoad = Effect.fnUntraced(function* (plan: Plan) {
     const one = yield* inBrowser("load the overview", async () => {
       const session = await page.context().newCDPSession(page)
       await session.send("Network.enable")
-      // As for somebody who opens it for the first time.
+      // The cache is empty, as for a reader who opens the dashboard for the first time.
       await session.send("Network.clearBrowserCache")
       const bytes = { files: 0, answers: 0 }
       const answers = new Set<string>()

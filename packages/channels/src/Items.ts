@@ -21,7 +21,7 @@ export const itemId = (kind: string, ...parts: ReadonlyArray<string>): string =>
   return isUpTo(id, longestId) ? id : `${kind}:sha256:${hash("sha256", id)}`
 }
 
-/** One item. A value that is too large is left out, and the item says so: it still happened. */
+/** One item. If its value is too large, the value is left out and the item says so, because the thing still happened. */
 export const itemOf = (id: string, value: unknown, occurredAt: number | null): Item => {
   const body = JSON.stringify(value)
   return Buffer.byteLength(body) <= maxItemBytes

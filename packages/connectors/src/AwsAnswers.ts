@@ -13,7 +13,7 @@ type Meaning = "credentials" | "throttled" | "passing" | "final" | "whole"
 const meanings: ReadonlyMap<string, Meaning> = new Map(
   (
     [
-      // Not final: the key, its rights or the policy of the target may be repaired while retries last.
+      // Not final, because somebody may repair the key, its rights or the policy of the target while retries last.
       [
         "credentials",
         "accessdenied authfailure authorizationerror expiredtoken incompletesignature invalidaccesskeyid invalidclienttokenid " +
@@ -26,7 +26,7 @@ const meanings: ReadonlyMap<string, Meaning> = new Map(
         "bandwidthlimitexceeded kmsthrottled kmsthrottling limitexceeded priorrequestnotcomplete " +
           "provisionedthroughputexceeded requestlimitexceeded requestthrottled slowdown throttled throttling toomanyrequests"
       ],
-      // Not final: the queue, topic or stream may be made, and its key enabled, while retries last.
+      // Not final, because somebody may create the queue, topic or stream, or enable its key, while retries last.
       [
         "passing",
         "internal internalerror internalfailure kmsdisabled kmsinvalidkeyusage kmsinvalidstate kmsnotfound nonexistentqueue " +
@@ -114,7 +114,7 @@ export const judgeAws =
 /** Statuses that are about the address of a call. */
 const ofAddress: ReadonlySet<number> = new Set([404, 405, 410])
 
-/** Whether an answer that refuses a call for good would be the same for every message. Other refusals may be for one message of the call. */
+/** Whether an answer that finally refuses a call would be the same for every message. Any other refusal may be caused by one message of the call. */
 export const isOfEveryPart = (answer: Answer): boolean =>
   ofAddress.has(answer.status) || meaningOf(awsErrorIn(answer).code) === "whole"
 

@@ -16,7 +16,7 @@ export const maxAtOnce = 200
 export const messagesAtOnce = (max_concurrency: number | null): number =>
   Math.min(max_concurrency ?? usualAtOnce, maxAtOnce)
 
-/** What a message says of its event, beside the body. */
+/** The properties of a message that describe its event. */
 export const eventFields = (facts: AttemptFacts): Readonly<Record<string, string>> => ({
   event_id: facts.eventId,
   request_id: facts.requestId,
@@ -36,7 +36,7 @@ export interface Meaning {
   readonly isStale?: true
 }
 
-/** Not final, because what is wrong at the broker may be repaired while retries last. */
+/** Not final, because somebody may repair the broker while retries last. */
 export const passing = (what: string, code: AttemptErrorCode = "BAD_RESPONSE"): Meaning => ({
   code,
   final: false,

@@ -66,7 +66,7 @@ export const clientTls = {
   )
 }
 
-/** What a read shows beside the settings. It may be written back, and has no effect. */
+/** Members that a read shows in addition to the settings. They may be written back, and have no effect. */
 export const derivedOfTls: Readonly<Record<string, NoSetting>> = {
   client_certificate_expires_at: Schema.NullOr(Schema.String).annotate({
     message: "must be a string or null",

@@ -136,7 +136,7 @@ const Live = ({ bin }: { readonly bin: Kept }) => {
       onSkipped: () => void queries.invalidateQueries({ queryKey }),
       onChange: ({ type }) => {
         setLive(type === "connected")
-        // What came before the stream was open is only in the list.
+        // Requests that came before the stream was open are only in the list.
         if (type === "connected") void queries.invalidateQueries({ queryKey })
       }
     }).catch((error) => setEnd(messageOf(error)))

@@ -3,7 +3,7 @@ import { wordsOf } from "../parts/Status.tsx"
 
 type Channel = Row<"Channel">
 
-/** What a channel that does not work needs, by the reason of its status. */
+/** What to do about a channel that does not work, by the reason of its status. */
 const needs: Readonly<Record<string, string>> = {
   account_missing: "It has no account. Name one in the settings of the source.",
   account_expired: "The provider does not renew the token of its account. Connect the account again.",

@@ -86,7 +86,7 @@ const tooltipAt = (view: EditorView, at: number, hint: (name: string) => string 
       }
 }
 
-/** What the page asks of an editor that is shown. */
+/** The functions that a page can call on a visible editor. */
 export interface CodeHandle {
   readonly goTo: (line: number) => void
 }

@@ -2,7 +2,7 @@ import { createContext, type ReactNode, use } from "react"
 import { TidegateError } from "@tidegate/client/source"
 import { messageOf } from "../gateway.ts"
 
-/** What the gateway has refused in a form: at the fields that it is about, and what is about no field. */
+/** The faults that the gateway has found in a form: those of single fields, and those of the form as a whole. */
 export interface Faults {
   readonly atFields: ReadonlyMap<string, string>
   readonly others: ReadonlyArray<string>

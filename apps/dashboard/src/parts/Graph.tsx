@@ -15,7 +15,7 @@ export interface Edge {
   readonly from: string
   readonly to: string
   readonly label?: string
-  /** What has become of it in another version. It is drawn otherwise, and its label says so. */
+  /** How the node differs in another version. It is drawn differently, and its label says so. */
   readonly mark?: "added" | "removed" | "changed"
 }
 

@@ -44,13 +44,13 @@ export const pageAt = (cursor: string | null, limit: number = rowsOfPage): PageQ
 /** A list that is live is read again this often (ms), and not while the page is in the background. */
 export const liveMs = 2_000
 
-/** What arrives faster than a live list shows it is counted this often (ms): counting costs more than reading the newest rows. */
+/** How often (ms) rows are counted that arrive faster than a live list can show them. Counting costs more than reading the newest rows. */
 const countedMs = 10_000
 
 /** If the gateway answers at once, the newest rows are at most about two seconds old. */
 const pace = { minMs: liveMs, maxMs: 10_000, share: 0.1 }
 
-/** Where more rows arrive than the list shows, nobody can follow them: they are read half as often. */
+/** If more rows arrive than the list shows, nobody can follow them, so they are read half as often. */
 const samplingPace = { ...pace, minMs: 2 * liveMs }
 
 /** A page whose rows are out of sight is forgotten after this time (ms), and read again when the reader comes back to it. */

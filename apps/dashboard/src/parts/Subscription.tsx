@@ -2,7 +2,7 @@ import type { ReactNode } from "react"
 import type { Row } from "../gateway.ts"
 import { Time } from "./Time.tsx"
 
-/** What became of the messages, in one line. */
+/** The counts of messages by their result, in one line. */
 const messagesOf = ({ duplicate_count, rejected_count, stored_count }: NonNullable<State>): string =>
   `${stored_count} stored, ${duplicate_count} delivered again, ${rejected_count} rejected`
 

@@ -64,7 +64,7 @@ interface Part {
   readonly most?: number
 }
 
-/** Those rows whose content has a text, among the newest ones, or from a cursor. They are one page, without their contents. */
+/** The rows whose content contains a text, among the newest ones or from a cursor. They are returned as one page, without their contents. */
 export const withText = async <Model extends { readonly data?: Content | null; readonly ingested_at: string }>(
   text: string,
   read: (page: PageQuery) => Promise<Page<Model>>,

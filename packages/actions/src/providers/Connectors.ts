@@ -154,7 +154,7 @@ const sampleText = (value: Json): Json =>
 const bytesOf = (payload: Json): Uint8Array =>
   Buffer.from(typeof payload === "string" ? payload : JSON.stringify(payload))
 
-/** By the inputs that the type names, each as written or its default. */
+/** Determined by the inputs that the type names, each as written or with its default. */
 const sentToBy = (names: ReadonlyArray<string>, given: Settings): SentTo => ({
   inputs: names,
   of: (inputs) => {

@@ -20,7 +20,7 @@ export class Draft {
   readonly now: number
   state: State
   readonly alerts: Set<AlertCode>
-  /** What the cursor and new subscriptions belong to; null: there are no settings. */
+  /** The settings to which the cursor and new subscriptions belong. Null: there are none. */
   readonly basis: string | null
   /** The targets that should have a subscription. */
   readonly targets: ReadonlyArray<string>

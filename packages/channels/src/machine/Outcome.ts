@@ -37,7 +37,7 @@ export const advance = (channel: Channel, done: Done | null, given: Given): Adva
   return { changes: draft.changes, next: plan(draft, given.runId), after: draft.after }
 }
 
-/** Whether what a poll has found belongs to the channel still: its trigger, account or inputs may have been changed meanwhile. */
+/** Whether the items of a poll still belong to the channel. Its trigger, account or inputs may have changed meanwhile. */
 export const isStillOf = (channel: Channel, { basis }: Poll): boolean => new Draft(channel, 0).basis === basis
 
 const takeIn = (draft: Draft, done: Done): void => {

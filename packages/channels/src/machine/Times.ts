@@ -31,7 +31,7 @@ export const nextOnGrid = (startedAt: number, minutes: number, now: number): num
   return startedAt + (Math.floor((now - startedAt) / step) + 1) * step
 }
 
-/** What is needed to know when a subscription has to be renewed. */
+/** The facts that determine when a subscription has to be renewed. */
 export interface Life {
   readonly id: string
   readonly created_at: number

@@ -41,7 +41,7 @@ const linkOf = (value: unknown, name: string): string | null => {
 const what = "reading the changes"
 
 export const deltaPoller = ({ begin, headers, item, key, list, targets }: Delta): Poller => {
-  /** What a page says. A link may be on the provider's origin only: otherwise the call fails, because it has credentials. */
+  /** The content of a page. If a link is not on the provider's origin, the call fails, because it would carry the credentials there. */
   const stepOf = (target: string, { status, value }: Page, { after, left }: At): Effect.Effect<Step, ProviderError> =>
     Effect.gen(function* () {
       const makes = listOf(value, "value").flatMap((one) => item(target, one) ?? [])

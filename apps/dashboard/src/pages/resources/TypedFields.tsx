@@ -35,7 +35,7 @@ export const longestName = 155
 
 export type Kind = "Source" | "Destination"
 
-/** What a form about a kind shows and chooses at first. */
+/** The kinds of resources whose forms depend on a type: the plural of each, its first type, and examples for its form. */
 export const kinds = {
   Source: { plural: "sources", first: "WEBHOOK", example: "Shop orders", exampleType: "Stripe" },
   Destination: { plural: "destinations", first: "HTTP", example: "Warehouse", exampleType: "Slack" }

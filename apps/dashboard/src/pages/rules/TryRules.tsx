@@ -41,7 +41,7 @@ const duplicatesOf = async (
 
 const times = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
 
-/** What the trial of a deduplicate rule cannot say about each request. */
+/** The summary of the test of a deduplicate rule, which no single request shows. */
 const Duplicates = ({ of }: { readonly of: Row<"DeduplicationTest"> }) => (
   <p className="muted">
     {times(of.duplicates.length, "duplicate")} among {times(of.tested, "compared request")}, if all others become

@@ -22,7 +22,7 @@ const deciding: Readonly<Record<string, RuleType>> = {
   TRANSFORMATION_FAILED: "transform"
 }
 
-/** What the gateway has noted: the parts of the request that a filter did not match, and a text by its name. */
+/** The gateway's record of the reason: the parts of the request that a filter did not match, and a text by its name. */
 const notesOf = (meta: unknown) => {
   const all: ReadonlyArray<unknown> = Array.isArray(meta) ? meta : []
   const textOf = (name: string): string | undefined => {

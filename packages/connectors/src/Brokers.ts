@@ -9,7 +9,7 @@ export interface AmqpExchange extends ServerSignIn {
 }
 
 export interface AmqpMessage {
-  /** At most 255 bytes each. The names and values of `headers` have no such limit. */
+  /** At most 255 bytes each, like the names of `headers`. The values of `headers` may be longer. */
   readonly id: string
   readonly routingKey: string
   readonly contentType: string | null

@@ -40,7 +40,7 @@ interface Entry {
   resume: ((sent: Sent) => void) | null
 }
 
-/** `rows`: the number of rows of the statement. For a single row it is not known whether it existed before. */
+/** `rows`: the number of rows of the statement. If there are several, it is not known which of them existed before. */
 const answerOf = (inserted: number, rows: number): Answer => ({
   status: 200,
   headers: { "content-type": "application/json" },

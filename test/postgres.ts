@@ -45,7 +45,7 @@ const drop = (server: string, name: string) =>
     server,
     Effect.fnUntraced(function* (connection) {
       yield* connection.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`)
-      for (let looks = 0; looks < mostLooks; looks++) {
+      for (let looks = 0; looks < maxLooks; looks++) {
         const { rows } = yield* connection.query(
           `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}' AND usename = current_user`
         )
@@ -55,7 +55,7 @@ const drop = (server: string, name: string) =>
     })
   ).pipe(Effect.retry({ times: 12 }))
 
-const mostLooks = 100
+const maxLooks = 100
 
 const run = (url: string, statement: string) => connected(url, (connection) => connection.query(statement))
 

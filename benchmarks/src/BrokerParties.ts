@@ -1,7 +1,6 @@
 /**
- * The brokers, databases and mail server on this machine that `--only brokers` delivers to. All of them are programs of others, started
- * here as the suites start them. What they keep is in memory where the system has a place for that: the time that a disk needs is no
- * cost of the gateway.
+ * The brokers, databases and mail server on this machine that `--only brokers` delivers to. All of them are external programs, and are started as the
+ * suites start them. If the system has a file system in memory, they keep their data there, because the time of a disk is not a cost of the gateway.
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -24,16 +23,16 @@ import * as Postgres from "./Postgres.ts"
 export interface BrokerParty {
   /** The `config` of a destination that delivers to it. */
   readonly config: object
-  /** The `config` of the n-th source that subscribes to a queue in which there is never a message. Left out: none is measured. */
+  /** The `config` of the n-th source that subscribes to a queue that stays empty. Absent: idle subscriptions of this type are not measured. */
   readonly subscription?: (n: number) => object
 }
 
 interface Kind {
   /** The type of destinations, and of sources. */
   readonly type: string
-  /** What stands in the place of the broker; null: it is itself. */
+  /** What replaces the broker. Null: it is the broker itself. */
   readonly standIn: string | null
-  /** Why it is not on this machine; null: it is. */
+  /** Why the program is not on this machine. Null: it is there. */
   readonly missing: string | null
   /** Whether there is a `subscription`. */
   readonly subscribes: boolean
@@ -204,7 +203,7 @@ export interface StartedParty extends BrokerParty {
   readonly batches: boolean
 }
 
-/** Starts those that are wanted and on this machine. `missing`: why the others of them are not measured, by type. */
+/** Starts the wanted programs that are on this machine. `missing`: why the other wanted ones are not measured, by type. */
 export const startParties = Effect.fnUntraced(function* (
   home: string,
   isWanted: (kind: Pick<Kind, "subscribes">) => boolean = () => true

@@ -1,4 +1,4 @@
-/** Destinations in brokers, databases and a mail server beside plain HTTP, one by one and in batches. */
+/** Destinations in brokers, databases and a mail server, compared with plain HTTP: with single deliveries and with batches. */
 import * as Effect from "effect/Effect"
 import { type StartedParty, startParties } from "./BrokerParties.ts"
 import { atLeast, type Outcome, type Plan, single, startProcess } from "./Comparison.ts"
@@ -9,7 +9,10 @@ interface Sizes {
   /** Events of a closed loop. */
   readonly events: number
   readonly inFlight: number
-  /** Events per second of the open loop, and its seconds: the latency is that of a destination that is not at its limit. */
+  /**
+   * The rate (events per second) and the length (seconds) of the open loop. Latency is measured at this low rate, at which no destination is at its
+   * limit.
+   */
   readonly perSecond: number
   readonly seconds: number
   readonly rounds: number
@@ -26,7 +29,7 @@ const full: Sizes = {
 }
 const quick: Sizes = { ...full, events: 100, seconds: 1, rounds: 1 }
 
-/** About how long (s) the events may take that a slow party gets in one round. */
+/** About how long (s) the events of one round may take at a slow receiver. */
 const slowSeconds = 10
 
 /** A destination, single or in batches. The first one is the reference. */
@@ -45,7 +48,7 @@ export const waysOf = (http: object, parties: ReadonlyArray<StartedParty>): Read
   })
 ]
 
-/** What was measured of a destination: saturated, and of the same rounds at a low rate; or why there is nothing. */
+/** The measurements of a destination, saturated and at a low rate in the same rounds; or the reason why there are none. */
 export interface Found {
   readonly saturated: Array<Delivering>
   readonly offered: Array<Delivering>
@@ -104,7 +107,7 @@ const destinations = Effect.fnUntraced(function* (plan: Plan, sizes: Sizes, part
       sizes.patienceMillis
     )
 
-  /** How many events are sent at once. Of a party that is slower than the others it would take too long to wait for all. */
+  /** How many events are sent. A receiver that is slower than the others gets fewer, because its events would take too long. */
   const counts = new Map<string, number>()
   for (const { name } of ways) {
     const least = sizes.events / 5

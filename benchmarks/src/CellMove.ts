@@ -19,9 +19,9 @@ interface State {
   open: boolean
   /** Whether the cell delivers events of the team. */
   delivers: boolean
-  /** What waits for its delivery, in the order in which it was acknowledged. */
+  /** Events that wait for their delivery, in the order in which they were acknowledged. */
   queue: Array<Item>
-  /** Events that are being moved: they are in no hand, and are not delivered here. */
+  /** Events that are being moved. They are not under way, and this cell does not deliver them. */
   readonly leaving: Set<number>
   /** Every event that this cell has or had. */
   readonly known: Set<number>
@@ -58,7 +58,7 @@ const cell = (isFirst: boolean): State => ({
 export const move = ({ crashes, order = steps, random, remembers = true, requests }: Run): Outcome => {
   const cells: Readonly<Record<Cell, State>> = { A: cell(true), B: cell(false) }
   let directory: Cell = "A"
-  /** What edges believe. Each reads the directory again only when it is refused. */
+  /** The directory entries that edges have cached. An edge reads the directory again only after a cell refuses it. */
   const edges: Array<Cell> = ["A", "A", "A"]
   const acknowledged: Array<Item> = []
   const delivered: Array<Item & { by: Cell }> = []
@@ -103,7 +103,7 @@ export const move = ({ crashes, order = steps, random, remembers = true, request
     if (dies()) return false
     const moved = A.queue.filter(({ id }) => A.leaving.has(id))
     const isNew = ({ id }: Item): boolean => (remembers ? !B.known.has(id) : !B.queue.some((other) => other.id === id))
-    // They were acknowledged before everything that B has stored itself.
+    // These events were acknowledged before all events that B has stored itself.
     B.queue = [...B.queue, ...moved.filter(isNew)].toSorted((a, b) => a.id - b.id)
     for (const { id } of moved) B.known.add(id)
     if (dies()) return false
@@ -125,7 +125,7 @@ export const move = ({ crashes, order = steps, random, remembers = true, request
     const step = order[next]
     if (step === undefined) return
     const isDone = carryOut[step]()
-    // Who carries the move out may die before it knows that a step is done: its successor repeats the step.
+    // The process that carries out the move may die before it knows that a step is done. Its successor repeats the step.
     if (isDone && !dies()) next++
   }
 
@@ -142,7 +142,7 @@ export const move = ({ crashes, order = steps, random, remembers = true, request
   return { acknowledged, delivered, interrupted, refused }
 }
 
-/** What is wrong with an outcome; empty: nothing. */
+/** The faults of an outcome. Empty: there are none. */
 export const faultsOf = ({ acknowledged, delivered, interrupted }: Outcome): ReadonlyArray<string> => {
   const faults: Array<string> = []
   const times = Map.groupBy(delivered, ({ id }) => id)

@@ -79,7 +79,7 @@ export const channels = Effect.fnUntraced(function* (plan: Plan) {
   const began = performance.now()
   yield* create("feed", instant, feed)
   const created = (performance.now() - began) / 1_000
-  // The sources that are provisioned at first are renewed already while the last ones are created.
+  // The first sources are already renewed while the last ones are created.
   const all = yield* report.pipe(
     Effect.delay("250 millis"),
     Effect.repeat({ until: ({ active }) => active >= instant }),
@@ -125,7 +125,7 @@ export const channels = Effect.fnUntraced(function* (plan: Plan) {
     single(scenario, "memory of the gateway", "MB", found.memory)
   ]
 
-  // By then the leases end at different times.
+  // After this time, the leases end at different times.
   yield* Effect.sleep(Math.max(0, lease / 4 - (provisioned - created)) * 1_000)
   const renewing = yield* watch(`${instant} channels`)
   yield* create("list", polling, list)
@@ -142,7 +142,7 @@ export const channels = Effect.fnUntraced(function* (plan: Plan) {
   // Its callbacks go to the first process, which lives on.
   yield* Effect.scoped(
     Effect.gen(function* () {
-      // As the first process names itself without this setting.
+      // The address that the first process uses without this setting.
       const publicUrl = `http://localhost:${new URL(gateway.origin).port}`
       const second = yield* start(`${database}_second`, { PUBLIC_URL: publicUrl })
       yield* Effect.sleep(window * 500)

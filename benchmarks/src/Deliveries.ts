@@ -1,6 +1,6 @@
 /**
- * How deliveries are measured that do not go to the benchmark's own target: by the attempts that the gateway has recorded, because only
- * the gateway knows for every destination type when an event has arrived.
+ * Measures deliveries that do not go to the benchmark's own target. It uses the attempts that the gateway has recorded, because only the gateway
+ * knows for every destination type when an event has arrived.
  */
 import { make } from "@effect/sql-pg/PgConnection"
 import * as Effect from "effect/Effect"
@@ -23,7 +23,7 @@ export interface Delivering {
 /** The attempts of the events that were made since a time. */
 interface Recorded {
   readonly delivered: number
-  /** The `error_code` of an attempt that failed; empty: none did. */
+  /** The `error_code` of a failed attempt. Empty: no attempt failed. */
   readonly fault: string
   /** Milliseconds since the epoch: when the last answer came. */
   readonly last: number
@@ -36,7 +36,7 @@ const pollMillis = 100
 /** Watches a gateway, and what it records in its database. */
 export const observer = Effect.fnUntraced(function* (gatewayPid: number, databaseUrl: string, postgres: Postgres) {
   const database = yield* make({ url: Redacted.make(databaseUrl) })
-  // All that the reads cost is then CPU time of this session's process, and is taken from that of PostgreSQL.
+  // The reads use only this session's server process, so their CPU time can be subtracted from that of PostgreSQL.
   yield* database.query("set max_parallel_workers_per_gather = 0")
   const [row] = yield* database.queryValues("select pg_backend_pid()")
   const ownPid = Number(row?.[0])

@@ -18,13 +18,13 @@ type Failure = Effect.Error<ReturnType<Gateway["create"]>>
 interface Flooded {
   readonly name: string
   readonly scenario: string
-  /** Makes what the flood needs. Returns where it goes, and where it goes in the reference: nowhere, if there are no URLs. */
+  /** Prepares the flood. Returns its URLs, and its URLs in the reference; without URLs, there is no flood. */
   readonly prepare: (
     gateway: Gateway
   ) => Effect.Effect<{ readonly reference: ReadonlyArray<string>; readonly gateway: ReadonlyArray<string> }, Failure>
   /** Waits for the work that the flood has begun, and returns how much of it is left. */
   readonly drained: (sql: PgConnection) => Effect.Effect<number, { readonly message: string }>
-  /** The largest ratio of the others' latency; absent: it is shown only. */
+  /** The largest allowed ratio of the other source's latency. Absent: the ratio is only shown. */
   readonly bounds: { readonly p50?: number; readonly p99?: number }
 }
 

@@ -1,4 +1,4 @@
-/** The latency of senders to a source, while somebody posts to callbacks of channels that do not exist. */
+/** The latency of senders to a source, while somebody posts to callback URLs that belong to no channel. */
 import { randomBytes } from "node:crypto"
 import * as Effect from "effect/Effect"
 import type { Plan } from "./Comparison.ts"

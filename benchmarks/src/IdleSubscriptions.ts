@@ -1,4 +1,4 @@
-/** What sources cost that subscribe to a queue in which there is never a message: memory, CPU, statements, and the event path beside them. */
+/** The cost of sources that subscribe to an empty queue: memory, CPU, SQL statements, and the effect on events. */
 import { make } from "@effect/sql-pg/PgConnection"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -27,7 +27,7 @@ import { makeRow, type Row } from "./Report.ts"
 interface Sizes {
   /** Sources of each type. */
   readonly subscriptions: number
-  /** Seconds until the work of making them is over, and for which they are watched then. */
+  /** Seconds until the work of creating them is over, and seconds for which they are then watched. */
   readonly settle: number
   readonly window: number
 }
@@ -35,7 +35,7 @@ interface Sizes {
 const full: Sizes = { subscriptions: 34, settle: 15, window: 30 }
 const quick: Sizes = { subscriptions: 10, settle: 2, window: 5 }
 
-/** How long (s) the subscriptions may take to be made. */
+/** How long (s) it may take until all subscriptions are connected. */
 const patienceSeconds = 240
 
 /** Sources that are created at the same time. */
@@ -59,7 +59,7 @@ const idleRows = (scenario: string, [reference, gateway]: readonly [Idle, Idle])
   ]
 }
 
-/** The event path may take 2 % more beside the subscriptions. */
+/** With the subscriptions, events may cost 2 % more. */
 const pathRows = ({ settings }: Plan, measured: Readonly<Record<"offered" | "saturated", Sides>>, what: string) => {
   const path = `Events beside ${what}; reference: without`
   const offered = beside(`${path}; ${settings.perSecond} events/s`, measured.offered)
@@ -78,8 +78,8 @@ const pathRows = ({ settings }: Plan, measured: Readonly<Record<"offered" | "sat
 }
 
 /**
- * Two gateways get as many sources, one after the other type: one gets those of the brokers, and the other one sources that senders would
- * post to, for which a gateway holds no connection.
+ * Two gateways get the same number of sources. The sources of the first one subscribe to brokers. Those of the second one are ordinary sources, for
+ * which a gateway holds no connection.
  */
 export const idleSubscriptions = Effect.fnUntraced(function* (plan: Plan) {
   const { bench, progress, settings } = plan
@@ -112,7 +112,7 @@ export const idleSubscriptions = Effect.fnUntraced(function* (plan: Plan) {
   const look = Effect.fnUntraced(function* ({ database, pid }: Subject) {
     return { cpu: processStats(pid).cpuSeconds, statements: yield* bench.postgres.statements(database) }
   })
-  /** Both at the same time, so that what else the machine does is the same for them. */
+  /** Both are measured at the same time, so that other work on the machine affects them equally. */
   const watch = Effect.gen(function* () {
     yield* Effect.sleep(settle * 1_000)
     const before = [yield* look(without.subject), yield* look(within.subject)] as const

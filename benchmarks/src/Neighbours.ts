@@ -1,4 +1,4 @@
-/** What senders to one source see while somebody else keeps the gateway busy: a row for each kind of work. */
+/** The latency of senders to one source while another team keeps the gateway busy. The table has a row for each kind of work. */
 import { make } from "@effect/sql-pg/PgConnection"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -16,11 +16,11 @@ import * as Worker from "./Worker.ts"
 const quiet = 40
 /** Callers of the API at a time. */
 const callers = 4
-/** The longest that any of the others' requests may take (ms), whatever somebody else does. */
+/** How long (ms) any request to the watched source may take, whatever the busy team does. */
 const longest = 500
-/** The others' p99 beside work of any kind, as a multiple of p99 without it. */
+/** The highest p99 of the watched source during the work, as a multiple of its p99 without the work. */
 const p99Bound = 1.25
-/** Requests that the busy sources have before: what is read, replayed and retried. */
+/** How many requests the busy sources have before the measurement. These are read, replayed and retried. */
 const stored = 5_000
 
 /** Work that goes on until it is interrupted. */
@@ -182,7 +182,7 @@ export const neighbours = Effect.fnUntraced(function* (plan: Plan) {
     if (under !== null) yield* Fiber.interrupt(under)
     const { max, p50, p99 } = sent.acknowledge
     yield* progress(`${what}: others p50 ${p50.toFixed(1)} ms p99 ${p99.toFixed(1)} ms, worst ${max.toFixed(0)} ms`)
-    // What was begun is finished, so that the next measurement does not have it beside it.
+    // Waits until the work is finished, so that it does not disturb the next measurement.
     yield* drained(sql, ["workflow_queue", "pending_routes", "deliveries where due_at <= now()"])
     return sent
   })

@@ -1,4 +1,4 @@
-/** The counterparts of the connectors on this machine: one HTTP server that mocks all APIs, and a database. */
+/** The services on this machine to which the connectors deliver: one HTTP server that mocks all APIs, and a database. */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { make } from "@effect/sql-pg/PgConnection"
@@ -68,10 +68,7 @@ export const table = Effect.fnUntraced(function* (postgres: Postgres) {
   }
 })
 
-/**
- * As fast as possible: some types have a default rate limit, which is lower than the measured rate. Media in messages are fetched
- * by no one.
- */
+/** As fast as possible: some types have a default rate limit, which is lower than the measured rate. Nobody fetches the media in messages. */
 export const unpaced = { rate_limit: 1_000_000, rate_limit_period: "second" }
 const media = { media_urls: ["https://93.184.216.34/a.png"] }
 

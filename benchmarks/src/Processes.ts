@@ -115,8 +115,7 @@ export const processes = Effect.fnUntraced(function* (plan: Plan) {
         const reference = yield* gatewayOf(plan, `one_beside_${count}`, 1)
         const several = yield* gatewayOf(plan, `of_${count}`, count)
         yield* warmUp(plan, reference.all)
-        // Each process has to have handled about as many events before, because code that has seldom run costs several times as
-        // much.
+        // Each process must have handled about this many events before, because code that has seldom run costs several times as much.
         yield* warmUp({ ...plan, settings: { ...settings, warmUp: settings.warmUp * 3 * count } }, several.all)
         for (let round = 0; round < rounds; round++) {
           yield* load(one, "1 process", reference, reference.one)

@@ -26,7 +26,7 @@ const waitIn = Effect.fnUntraced(function* (plan: Plan, kind: keyof typeof pause
   })
   const { pid } = subject.gateway
   const idle = Effect.fnUntraced(function* () {
-    // By then the work under way has ended, and its memory has been freed.
+    // After this time, the work under way has ended, and its memory has been freed.
     yield* Effect.sleep("10 seconds")
     const look = () => ({ own: processStats(pid).cpuSeconds, sql: processStats(bench.postgres.pid).cpuSeconds })
     const before = look()

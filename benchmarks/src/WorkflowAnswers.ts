@@ -5,7 +5,7 @@ import { makeRow, type Row } from "./Report.ts"
 import { type Graph, graphs } from "./WorkflowGraphs.ts"
 import { begin, type Found, offered } from "./Workflows.ts"
 
-/** The answer of a run may take so much longer (ms, p50) than a run until its last step is stored. */
+/** How much longer (ms, p50) the answer of a run may take than the run itself until its last step is stored. */
 const longer = 5
 
 export const workflowAnswers = Effect.fnUntraced(function* (plan: Plan) {

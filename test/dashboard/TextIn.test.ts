@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { type Content, hasText, mostRead, withText } from "../../apps/dashboard/src/parts/TextIn.ts"
+import { type Content, hasText, maxRead, withText } from "../../apps/dashboard/src/parts/TextIn.ts"
 
 const content: Content = {
   headers: { "x-shop": "Käse & Co", accept: ["text/html", "a/b"] },
@@ -70,12 +70,12 @@ describe("Text search of the dashboard", () => {
     }
     expect(await found(0)).toEqual({ found: 0, count: 0, since: null, cursor: null })
     expect(await found(250)).toEqual({ found: 25, count: 250, since: "2026-01-01T19:51:00.000Z", cursor: null })
-    expect(await found(mostRead)).toMatchObject({ found: 100, count: mostRead, cursor: null })
-    expect(await found(mostRead + 1)).toEqual({
+    expect(await found(maxRead)).toMatchObject({ found: 100, count: maxRead, cursor: null })
+    expect(await found(maxRead + 1)).toEqual({
       found: 100,
-      count: mostRead,
+      count: maxRead,
       since: "2026-01-01T07:21:00.000Z",
-      cursor: String(mostRead)
+      cursor: String(maxRead)
     })
   })
 

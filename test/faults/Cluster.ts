@@ -5,8 +5,7 @@ import { type Rig, type Surrounded, surroundings } from "./Rig.ts"
 import { now, sleep } from "../support/Waiting.ts"
 
 /**
- * `single`: one process that does everything, with the PostgreSQL that it brings along. All others: one edge process with the ingress and two
- * runners, in the surroundings of that name.
+ * `single`: one process with all roles and the embedded PostgreSQL. All others: one edge process and two runners, in the environment of that name.
  */
 export type Topology = "single" | Surrounded
 
@@ -14,7 +13,7 @@ export type ProcessName = "edge" | "runner-1" | "runner-2" | "all"
 
 const apiKey = "gwk_fault_test_key"
 
-/** A running gateway, and the verbs for what may happen to it. */
+/** A running gateway, and the functions that cause faults in it. */
 export class Cluster {
   readonly topology: Topology
   readonly postgres: Postgres
@@ -28,7 +27,7 @@ export class Cluster {
     this.#processes = processes
   }
 
-  /** Starts everything in an empty folder, of this version or by the program of another; completes when all processes are ready. */
+  /** Starts everything in an empty folder, with this version or with the program of another one. Completes when all processes are ready. */
   static async start(topology: Topology, folder: string, program: string | null = null): Promise<Cluster> {
     const settings = await clusterSettings(folder, apiKey)
     if (topology === "single") {
@@ -65,7 +64,7 @@ export class Cluster {
     return cluster
   }
 
-  /** What the surroundings of this cluster have for a fault. */
+  /** What the environment of this cluster offers for faults. */
   part<Name extends "link" | "clock" | "redis" | "disk" | "promote">(name: Name): NonNullable<Rig[Name]> {
     const part = this.#rig[name]
     if (part === undefined) throw new Error(`the topology ${this.topology} has no ${name}`)
@@ -116,7 +115,7 @@ export class Cluster {
     await Promise.all(names.map((name) => this.#process(name).end("SIGKILL")))
   }
 
-  /** SIGSTOP: it stands still, and does not know. */
+  /** SIGSTOP: the process is frozen, and does not notice. */
   freeze(name: ProcessName): void {
     this.#process(name).signal("SIGSTOP")
   }
@@ -140,7 +139,7 @@ export class Cluster {
     return ended
   }
 
-  /** Kills PostgreSQL as often as it comes back, for `forMs`. */
+  /** Kills PostgreSQL each time that it is running again, for `forMs`. */
   async keepPostgresDown(forMs: number): Promise<void> {
     const until = now() + forMs
     while (now() < until) {
@@ -166,7 +165,7 @@ export class Cluster {
     return JSON.parse(text) as Answered<Method, Path>
   }
 
-  /** Ends everything; answers the processes that did not end by SIGTERM and had to be killed. */
+  /** Ends everything. Returns the processes that did not end after SIGTERM and had to be killed. */
   async close(): Promise<ReadonlyArray<ProcessName>> {
     const stuck: Array<ProcessName> = []
     const end = async (name: ProcessName, process: GatewayProcess): Promise<void> => {

@@ -3,13 +3,13 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { fileURLToPath } from "node:url"
 
-/** What has arrived: deliveries, and how many of them were of an event that had arrived. */
+/** The number of deliveries that have arrived, and how many of them repeated an event that had arrived before. */
 export interface Arrived {
   readonly deliveries: number
   readonly repeated: number
 }
 
-/** A target in a process of its own, so that those who measure in this one do not wait for it. */
+/** A target in a separate process, so that measurements in this process do not wait for it. */
 export interface CountingTarget {
   readonly origin: string
   readonly arrived: () => Promise<Arrived>

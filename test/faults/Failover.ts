@@ -7,11 +7,11 @@ import { temporaryFolder } from "../temporaryFolder.ts"
 import { pair } from "./Standby.ts"
 
 /**
- * The primary server is lost while requests come and deliveries go on, and its standby is promoted. The link in front of the servers is what
- * a TCP proxy of an operator is. First it leads to the standby before that is promoted, as when DNS is faster than the promotion.
+ * The primary server is lost under load, and its standby is promoted. The link in front of the servers plays the role of an operator's TCP proxy. It
+ * leads to the standby even before the promotion, as when DNS is faster than the promotion.
  */
 
-/** A phase of the load ends when so many more were acknowledged. */
+/** A phase of the load ends after so many acknowledged requests. */
 const some = 40
 const senders = 6
 
@@ -22,13 +22,13 @@ interface Sent {
   status: number | null
 }
 
-/** All is well; the standby no longer follows; the primary server is lost; the standby is the primary server. */
+/** The phases: no fault; the standby no longer follows; the primary server is lost; the standby has become the primary server. */
 const phases = ["before", "alone", "lost", "after"] as const
 type Phase = (typeof phases)[number]
 
 export interface Outcome {
   readonly acknowledged: number
-  /** Acknowledged, and not in the database afterwards: how many, by the phase in which they were sent. */
+  /** The number of requests that were acknowledged but are not in the database afterwards, by the phase in which they were sent. */
   readonly lost: Readonly<Record<string, number>>
   /** How many of these had been delivered. */
   readonly lostAfterDelivery: number

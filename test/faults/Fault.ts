@@ -12,21 +12,21 @@ export interface Stage {
   readonly routes: ReadonlyArray<Route>
 }
 
-/** What a fault did, and what may follow from it. */
+/** The effect of a fault, and the consequences that are allowed. */
 export interface Course {
-  /** From here on the gateway had all it needs to deliver: when the process was killed, the database was back, … */
+  /** The time from which the gateway could deliver again: for example, when the process was killed, or the database was back. */
   readonly recoverableAt: number
-  /** How long after that a destination may be without a delivery. */
+  /** How long after that time a destination may have no delivery. */
   readonly limitMs: number
-  /** When memory was lost: what was on the wire or not recorded at such a moment may be delivered again. */
+  /** The times at which a process lost its memory. Deliveries that were under way or not recorded at such a time may be repeated. */
   readonly crashes: ReadonlyArray<Crash>
-  /** Destinations that cannot be delivered to until the fault is mended. */
+  /** Destinations that cannot get deliveries until the fault is repaired. */
   readonly disturbed: ReadonlyArray<string>
-  /** Whether connections were paused: what they have delivered cannot be retried meanwhile. */
+  /** Whether connections were paused. Their delivered events cannot be retried while they are paused. */
   readonly paused?: boolean
-  /** Whether a process had another time than the others: then recorded times say nothing. */
+  /** Whether the clock of a process differed from the others. Then recorded times cannot be compared. */
   readonly clocksJumped?: boolean
-  /** Takes the fault back, once deliveries go on. */
+  /** Repairs the fault. Called after deliveries go on. */
   readonly mend?: () => Promise<Mended>
 }
 
@@ -40,7 +40,7 @@ export interface Mended {
   readonly thawed?: Thawed
 }
 
-/** A process that stood still for longer than its lease, and went on. */
+/** A process that was frozen for longer than its lease, and then continued. */
 export interface Thawed {
   readonly at: number
   /** The ports it has delivered from, before and since; null if unknown. */
@@ -53,16 +53,18 @@ export interface Fault {
   readonly topology: Topology
   /** Whether senders must not notice. */
   readonly ingressStaysUp: boolean
-  /** Whether what it did cannot be taken back, so that the next round needs a world of its own. */
+  /** Whether the fault cannot be undone, so that the next round needs new processes and a new database. */
   readonly usesUpWorld?: boolean
   readonly inflict: (stage: Stage) => Promise<Course>
 }
 
-/** The take-over after a crash: a runner that is silent for 4 s has lost its shards, and the others go through what it left. */
+/**
+ * The time limit for the take-over after a crash: after 4 s of silence a runner loses its shards, and then the others handle the work that it left.
+ */
 export const takeOverMs = 5_000
-/** From the kill: on a busy machine Node, the migrations' check and joining the cluster take seconds before the take-over. */
+/** Counted from the kill. On a busy machine, starting Node, checking the migrations and joining the cluster take seconds before the take-over. */
 export const restartMs = 15_000
-/** Nothing stands in the way of these destinations. */
+/** These destinations are not affected by the fault. */
 export const unimpededMs = 1_500
 
 export const holdMs = 3_000
@@ -79,7 +81,7 @@ export const deliveringPorts = ({ cluster, target }: Stage, names: ReadonlyArray
   return all
 }
 
-/** SIGKILL. They stand still before, so that no delivery leaves by a port that was not read. */
+/** SIGKILL. The processes are frozen first, so that no delivery uses a port that was not read. */
 export const crash = async (stage: Stage, ...names: ReadonlyArray<ProcessName>): Promise<Crash> => {
   const at = now()
   for (const name of names) stage.cluster.freeze(name)

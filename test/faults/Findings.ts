@@ -1,4 +1,4 @@
-/** What the gateway promises, as far as these tests look at it. */
+/** The promises of the gateway that these tests check. */
 export type Promised =
   | "an acknowledged request is stored"
   | "senders get 2xx, or 503 with Retry-After"

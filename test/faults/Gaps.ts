@@ -3,7 +3,7 @@ import type { Findings } from "./Findings.ts"
 import type { Connection } from "./Routes.ts"
 import type { Arrival } from "./Target.ts"
 
-/** Every destination that a fault did not disturb has deliveries again in time. Answers the longest that one was without. */
+/** Checks that every destination that the fault did not affect has deliveries again in time. Returns the longest time without a delivery. */
 export const checkGaps = (
   findings: Findings,
   course: Course,

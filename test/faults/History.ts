@@ -4,15 +4,15 @@ import type { Route } from "./Routes.ts"
 import type { Arrival } from "./Target.ts"
 
 /**
- * The operations of a round as a checker of others reads them (`test/faults/porcupine`). Each has a time from which it may have taken effect, and
- * one by which it has; null: it may have taken effect at any later time. Times are microseconds since the round began.
+ * The operations of a round in the form that an independent checker reads (`test/faults/porcupine`). Each has the earliest and the latest time at
+ * which it may have taken effect. Null: it may have taken effect at any later time. Times are microseconds since the round began.
  */
 export interface History {
   /** Whether memory was lost: then the attempt that was under way may be repeated. */
   readonly mayRepeat: boolean
   /** For each event: its acceptance, its attempts as the target saw them, and what the database says in the end. */
   readonly events: ReadonlyArray<Part<EventOperation>>
-  /** For each key of a connection that keeps an order: what came into the line, and when each began and was over at the target. */
+  /** For each ordering key of a connection: its events in their order, and when each began and ended at the target. */
   readonly lines: ReadonlyArray<Part<LineOperation>>
 }
 
@@ -36,7 +36,7 @@ interface LineOperation {
   readonly event: string
 }
 
-/** A target hears of the end of an exchange a little later than the gateway, which begins the next one. */
+/** A target notices the end of an exchange a little later than the gateway, which then begins the next one. */
 const sameMomentMs = 5
 
 export interface Observed {
@@ -81,7 +81,7 @@ export const historyOf = ({ arrivals, beganAt, mayRepeat, records, routes, sent,
     return { name: event.id, operations: [{ kind: "accept", ...accepted(n) }, ...attempts, read] }
   })
 
-  // What is acknowledged and must have become an event, and has not.
+  // Requests that were acknowledged and should have become events, but have not.
   const known = new Set(routed.map(({ connectionId, requestId }) => `${requestId} ${connectionId}`))
   const bySource = new Map(routes.map((route) => [route.sourceId, route.connections]))
   for (const { kind, n, requestId, sourceId } of sent) {

@@ -23,13 +23,13 @@ export interface Rate {
   readonly lines: number
 }
 
-/** More than this many unanswered requests are not sent on top of each other. */
+/** At most this many requests without an answer are under way at the same time. */
 const maxOutstanding = 1_000
 const tickMs = 10
 
 /**
- * Senders that post at a constant rate, whether or not they are answered, over all sources in turn. They do not repeat what
- * is refused: what matters here is how they are answered.
+ * Senders that post at a constant rate, whether or not they are answered, over all sources in turn. They do not repeat refused requests, because this
+ * test examines the answers.
  */
 export class Load {
   sent: Array<Sent> = []
@@ -38,14 +38,14 @@ export class Load {
   readonly #perSecond: number
   readonly #lines: number
   #n = 0
-  /** How often it was started: no group spans two rounds. */
+  /** How often the load was started. It is part of the group's name, so that no group spans two rounds. */
   #starts = 0
   #outstanding = 0
   #timer: NodeJS.Timeout | null = null
 
   /**
-   * `perSecond`: requests, over all sources. `lines`: of a source whose connections keep an order, few enough that each has an event
-   * waiting now and then.
+   * `perSecond`: requests a second to all sources together. `lines`: the number of ordering keys of a source whose connections keep an order; low
+   * enough that each key sometimes has a waiting event.
    */
   constructor(origin: string, routes: ReadonlyArray<Route>, { lines, perSecond }: Rate) {
     this.#routes = routes
@@ -69,7 +69,7 @@ export class Load {
     }, tickMs)
   }
 
-  /** Sends no more; completes when everything sent has been answered or given up. */
+  /** Stops sending. Completes when every request has been answered or given up. */
   async stop(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer)
     this.#timer = null

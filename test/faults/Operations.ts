@@ -5,7 +5,7 @@ import type { Findings } from "./Findings.ts"
 import type { Postgres } from "./Postgres.ts"
 import type { Connection, Route } from "./Routes.ts"
 
-/** Bulk retries of a round at the most, one so often, and a read so often (ms). */
+/** The maximum number of bulk retries in a round, the time between two of them, and the time between two reads (ms). */
 const maxRetries = 4
 const retryEveryMs = 3_000
 const readEveryMs = 250
@@ -23,10 +23,10 @@ const reads = [
   `/metrics/requests?${day}&granularity=1m`
 ]
 
-/** What operators do while a round is held: lists, counts and metrics are read all the time, and delivered events are retried in bulk. */
+/** The work of operators during a round: lists, counts and metrics are read all the time, and delivered events are retried in bulk. */
 export class Operations {
   readonly #cluster: Cluster
-  /** What a retry of an event that has its place in a line does to the others is no part of this. */
+  /** Events with an ordering key are not retried, because this test does not examine how their retries affect other events. */
   readonly #connections: ReadonlyArray<Connection>
   #isOver = true
   #work: Promise<unknown> = Promise.resolve()
@@ -47,7 +47,7 @@ export class Operations {
     this.#work = Promise.all([this.#read(), this.#retry(new Date().toISOString())])
   }
 
-  /** Asks for no more; completes when everything asked for has been answered or given up. */
+  /** Makes no more calls. Completes when every call has been answered or given up. */
   async stop(): Promise<void> {
     this.#isOver = true
     await this.#work
@@ -60,7 +60,7 @@ export class Operations {
     }
   }
 
-  /** Each of another connection, so that what is retried is no more than what was sent. */
+  /** Each is for another connection, so that no more events are retried than were sent. */
   async #retry(from: string): Promise<void> {
     for (let n = 0; n < maxRetries && this.#connections.length > 0; n++) {
       const next = now() + retryEveryMs
@@ -93,13 +93,13 @@ export const areOver = async (postgres: Postgres): Promise<boolean> => {
   return row?.["over"] === true
 }
 
-/** A success that was written down so shortly before the end of an operation's window may have been seen by it or not. */
+/** If a success was recorded this shortly before the end of an operation's window, the operation may or may not have seen it. */
 const sameMomentMs = 500
 
 /**
- * Every bulk operation since has come to its end, has made one event of each of its targets, and has left out none that it had to find: its window
- * ends when it was asked for, however late its owner got to hear of it. Where connections were paused, it could not retry all of them, and
- * has counted those that it could not. Answers how many events they have made.
+ * Checks that every bulk operation since then has ended, has made one event for each of its targets, and has missed none. Its window ends when the
+ * call was made, however late its owner received it. If connections were paused, the operation could not retry all targets, and has counted the
+ * others as failed. Returns the number of events that the operations made.
  */
 export const check = async (
   findings: Findings,

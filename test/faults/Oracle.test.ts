@@ -7,7 +7,7 @@ import type { Arrival } from "./Target.ts"
 const connection = { id: "web_1", key: "ordered-1", order: "block" } as Connection
 const routes = [{ sourceId: "src_1", connections: [connection] }]
 
-/** Two events of a line. The first attempt got no answer, and was recorded at 10. The target sees the second event from 30 to 31. */
+/** Two events with the same ordering key. The first attempt got no answer, and was recorded at 10. The target sees the second event from 30 to 31. */
 const line = (first: { readonly seenAt: number; readonly status: number | null }) => {
   const arrival = (eventId: string, at: number): Arrival => ({
     key: "ordered-1",

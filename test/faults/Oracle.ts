@@ -5,13 +5,13 @@ import type { Postgres } from "./Postgres.ts"
 import type { Connection, Route } from "./Routes.ts"
 import type { Arrival } from "./Target.ts"
 
-/** What the database says about a round, once everything in it has come to an end. */
+/** The rows of a round in the database, after all its work has ended. */
 export interface Records {
   readonly requests: ReadonlyMap<string, StoredRequest>
   readonly events: ReadonlyMap<string, StoredEvent>
   readonly attempts: ReadonlyMap<string, ReadonlyArray<StoredAttempt>>
   readonly ignored: ReadonlyArray<StoredIgnored>
-  /** Ids of events that a transformation is recorded to have led to. */
+  /** The ids of events for which an execution of a transformation is recorded. */
   readonly transformed: ReadonlySet<string>
 }
 
@@ -37,7 +37,7 @@ interface StoredEvent {
   readonly state: string
   readonly attempts: number
   readonly createdAt: number
-  /** Whose retry it is: then it is beside what its request was routed to, and is not delayed. */
+  /** The event of which this one is a retry. A retry is an additional event of its request, and is not delayed. */
   readonly retryOf: string | null
 }
 
@@ -51,7 +51,7 @@ interface StoredAttempt {
 
 const ms = (column: string): string => `(extract(epoch from ${column}) * 1000)::float8`
 
-/** Reads all that has come in since `since` (Unix ms). */
+/** Reads all rows of requests that were received after `since` (Unix ms). */
 export const readRecords = async (postgres: Postgres, since: number): Promise<Records> => {
   const from = (prefix: (typeof prefixes)[keyof typeof prefixes]): [string] => [idBound(prefix, since)]
   const requests = await postgres.query(
@@ -124,7 +124,7 @@ export const readRecords = async (postgres: Postgres, since: number): Promise<Re
   }
 }
 
-/** Whether nothing waits any more: no delivery that is due or will be, and no route that is undecided. */
+/** Whether all work has ended: no delivery is due or planned, and no routing job is left. */
 export const isSettled = async (postgres: Postgres): Promise<boolean> => {
   const [row] = await postgres.query(
     "select (exists (select from deliveries) or exists (select from pending_routes)) as waiting"
@@ -160,7 +160,7 @@ export const checkSenders = (findings: Findings, sent: ReadonlyArray<Sent>, reco
   }
 }
 
-/** Every stored request became exactly what its source's connections make of it. */
+/** Checks that every stored request led to exactly the events and ignored events that the rules of its source's connections require. */
 export const checkRouting = (findings: Findings, routes: ReadonlyArray<Route>, records: Records): void => {
   const made = new Map<string, number>()
   const count = (kind: string, requestId: string, connectionId: string): void => {
@@ -186,7 +186,7 @@ export const checkRouting = (findings: Findings, routes: ReadonlyArray<Route>, r
         group.events += events
         if (passes) group.deliverable++
       }
-      // Which of a group becomes the event is decided by the order they are worked off in.
+      // The order of processing decides which request of a group becomes the event.
       const fits = connection.once ? events + ignored === 1 && (passes || events === 0) : events === (passes ? 1 : 0)
       if (!fits || events + ignored !== 1) {
         findings.broke(
@@ -217,7 +217,7 @@ export const checkRouting = (findings: Findings, routes: ReadonlyArray<Route>, r
 /** The clocks of the rows are the gateway's own, in whole milliseconds. */
 const roundingMs = 2
 
-/** Every event has ended as its rules say, with an unbroken row of attempts, and in time where the clocks of all processes agree. */
+/** Checks that every event has ended as its rules say, with consecutive attempt numbers, and in time if the clocks of all processes agree. */
 export const checkEvents = (
   findings: Findings,
   routes: ReadonlyArray<Route>,
@@ -274,7 +274,7 @@ const checkSchedule = (
   }
 }
 
-/** The event that a retry, or a retry of one, is of: it has the payload. */
+/** The first event of a chain of retries. It has the payload. */
 const originOf = (event: StoredEvent, { events }: Records): string => {
   let origin = event
   for (let of = origin.retryOf; of !== null; of = origin.retryOf) {
@@ -285,7 +285,7 @@ const originOf = (event: StoredEvent, { events }: Records): string => {
   return origin.id
 }
 
-/** What the target has seen and what the gateway has written down are the same story. */
+/** Checks that the target has received exactly what the gateway has recorded. */
 export const checkDeliveries = (
   findings: Findings,
   routes: ReadonlyArray<Route>,
@@ -332,8 +332,8 @@ export const checkDeliveries = (
 }
 
 /**
- * The arrivals without those of attempts that the gateway had ended before: it got no answer, wrote that down and went on, and a target that
- * had no time read the request from its socket later. No sender can know that. The recorded times have to be those of this machine's clock.
+ * The arrivals, without those whose attempt had already ended. In such a case the gateway got no answer, recorded this and went on, and a busy target
+ * read the request from its socket later. No sender can know that. The recorded times must come from this machine's clock.
  */
 export const readInTime = (arrivals: ReadonlyArray<Arrival>, records: Records): ReadonlyArray<Arrival> =>
   arrivals.filter(({ at, attempt, eventId }) => {
@@ -344,19 +344,20 @@ export const readInTime = (arrivals: ReadonlyArray<Arrival>, records: Records): 
 /** A target hears of the end of one exchange a little later than the gateway, which begins the next. */
 const sameMomentMs = 5
 
-/** An event of a line, as its target has seen it. */
+/** An event with an ordering key, as its target has received it. */
 interface Walked {
   readonly eventId: string
   readonly sentAt: number
   readonly answeredAt: number
-  /** When it was first begun, and when it was over for those behind it. */
+  /** When its first attempt began, and when it was over, so that the next event of the key could begin. */
   readonly begunAt: number
   readonly overAt: number
 }
 
 /**
- * Events of one key go one at a time, and none is begun before one is over that was answered before it was sent. Copies that a crash has
- * caused are not counted; nothing behind them may have begun either. Answers how many events were looked at.
+ * Checks that events of one key are delivered one at a time and in order: if a request was answered before another was sent, the event of the first
+ * must be over before the event of the second begins. Copies after a crash are not counted, but no later event may begin before them. Returns the
+ * number of checked events.
  */
 export const checkOrder = (
   findings: Findings,
@@ -431,7 +432,7 @@ const checkOneAtATime = (findings: Findings, who: string, arrivals: ReadonlyArra
 /** Starts of a paced destination are counted by the gateway's clock, to the millisecond. */
 const paceWindowMs = 1_000 - 2 * roundingMs
 
-/** No window of a second has more recorded starts than a paced destination allows. */
+/** Checks that no second has more recorded starts than a destination's rate limit allows. */
 export const checkPace = (findings: Findings, routes: ReadonlyArray<Route>, records: Records): void => {
   for (const connection of routes.flatMap((route) => route.connections)) {
     const limit = connection.ratePerSecond
@@ -457,9 +458,7 @@ export const checkPace = (findings: Findings, routes: ReadonlyArray<Route>, reco
 /** What an event is counted under. */
 const eventKeys = "(connection_id), (source_id), (destination_id), (source_id || '>' || destination_id), (team_id)"
 
-/**
- * Every count, added up or not, is the number of rows it counts, over the whole life of the database. `run_ms` is a sum, and counts no rows.
- */
+/** Checks that every count equals the number of rows that it counts, over the whole life of the database. `run_ms` is a sum, and counts no rows. */
 export const checkCounts = async (findings: Findings, postgres: Postgres): Promise<void> => {
   const rows = await postgres.query(`
     with stored as (

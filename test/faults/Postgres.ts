@@ -11,20 +11,20 @@ import { waitUntil } from "../support/Waiting.ts"
 /** The database of the processes under test, as the harness sees it: to look into, and to kill. */
 export interface Postgres {
   readonly url: string
-  /** Runs one statement on a connection of its own, so that no fault of an earlier moment stays with it. */
+  /** Runs one statement on a new connection, so that an earlier fault cannot affect it. */
   readonly query: (statement: string, parameters?: ReadonlyArray<unknown>) => Promise<ReadonlyArray<Row>>
   /** SIGKILL to the server's main process. */
   readonly kill: () => void
-  /** SIGSTOP to the server and its sessions; answers what lets them go on. */
+  /** Sends SIGSTOP to the server and its sessions. Returns a function that lets them continue. */
   readonly freeze: () => () => void
   /** Whether each flush of the log takes 0.1 s longer from now on. */
   readonly slowDown: (isSlow: boolean) => Promise<void>
-  /** Completes when the server answers, whoever has brought it back. */
+  /** Completes when the server answers, whoever has started it. */
   readonly back: () => Promise<number>
   readonly close: () => Promise<void>
 }
 
-/** A server of the harness's own for processes that are given a DATABASE_URL. When it is killed, it is started again. */
+/** A server of the harness, for processes with a DATABASE_URL. When it is killed, the harness starts it again. */
 export const standalone = async (folder: string): Promise<Postgres> => {
   const scope = Scope.makeUnsafe()
   const home = await Effect.runPromise(Home.open(join(folder, "postgres")))
@@ -32,7 +32,7 @@ export const standalone = async (folder: string): Promise<Postgres> => {
   return postgres(server, home, () => Effect.runPromise(Scope.close(scope, Exit.void)))
 }
 
-/** The server that a gateway without DATABASE_URL keeps in its home folder. It is the gateway's to bring back. */
+/** The embedded server of a gateway without DATABASE_URL. The gateway has to start it again. */
 export const embedded = async (gatewayHome: string): Promise<Postgres> => {
   const home = await Effect.runPromise(Home.open(join(gatewayHome, "postgres")))
   const password = await Effect.runPromise(Home.password(home))
@@ -58,7 +58,7 @@ const postgres = (access: Access, home: Home.Home, close: () => Promise<void>): 
     freeze: () => {
       const server = Postmaster.find(home.data)?.pid
       if (server === undefined) throw new Error("PostgreSQL does not run")
-      // The server first, so that it starts no session that is not seen.
+      // The server is frozen first, so that it starts no session that would be missed.
       Postmaster.send(server, "SIGSTOP")
       const all = [server, ...childrenOf(server)]
       for (const pid of all) Postmaster.send(pid, "SIGSTOP")

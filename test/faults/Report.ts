@@ -53,7 +53,7 @@ export const render = (outcomes: ReadonlyArray<Outcome>): string => {
   return [...table, ...broken, ""].join("\n")
 }
 
-/** What is counted of a long run: an outcome's share of it. */
+/** The columns of the table of a long run, each with the share of one outcome in its count. */
 const counted: ReadonlyArray<readonly [head: string, share: (outcome: Outcome) => number]> = [
   ["Rounds", () => 1],
   ["Acknowledged", ({ figures }) => figures?.acknowledged ?? 0],

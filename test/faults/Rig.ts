@@ -11,13 +11,13 @@ import { type Postgres, standalone } from "./Postgres.ts"
 import { SmallDisk } from "./SmallDisk.ts"
 import { pair } from "./Standby.ts"
 
-/** What a fault can do something to, besides the processes and the database of every cluster. */
+/** The parts that a fault can affect, in addition to the processes and the database of every cluster. */
 export interface Rig {
   readonly postgres: Postgres
-  /** What runner-1 and all processes are set up with. */
+  /** The settings of runner-1, and those of all processes. */
   readonly runner1?: Readonly<Record<string, string>>
   readonly all?: Readonly<Record<string, string>>
-  /** What the processes run at first; without it this version. */
+  /** The program that the processes run at first. Absent: this version. */
   readonly program?: string
   readonly link?: DatabaseLink
   readonly clock?: FakeClock
@@ -29,14 +29,14 @@ export interface Rig {
 
 /** One kind of surroundings of a cluster. */
 interface Surroundings {
-  /** Why they cannot be had here; null: they can. */
+  /** Why this environment is not possible on this machine. Null: it is possible. */
   readonly whyNot: () => Promise<string | null>
   readonly build: (folder: string) => Promise<Rig>
 }
 
 const always = (): Promise<null> => Promise.resolve(null)
 
-/** With a PostgreSQL server of its own, and one thing more. */
+/** With its own PostgreSQL server, and one more part. */
 const beside =
   (
     more: (
@@ -60,7 +60,7 @@ const beside =
     }
   }
 
-/** The previous version, which is taken out of the history once for all rounds. */
+/** The previous version, which is checked out from the history once for all rounds. */
 let previous: Promise<string> | undefined
 const previousProgram = (): Promise<string> =>
   (previous ??= (async () => {

@@ -16,7 +16,7 @@ export interface World {
   readonly target: Target
   readonly load: Load
   readonly routes: ReadonlyArray<Route>
-  /** What operators do meanwhile; null: nothing. */
+  /** The work of operators during the round. Null: none. */
   readonly operations: Operators.Operations | null
   /** How many times longer than promised things may take: more than 1 where other programs share the machine. */
   readonly slack: number
@@ -26,11 +26,11 @@ export interface World {
 export interface Outcome {
   readonly fault: Fault
   readonly findings: Findings
-  /** Null when the round could not be carried through. */
+  /** Null if the round could not be completed. */
   readonly figures: Figures | null
-  /** Its operations, for a checker that is not ours. Null as above. */
+  /** The operations, for an independent checker. Null if the round could not be completed. */
   readonly history: History | null
-  /** Whether the next round may be held in the same world. */
+  /** Whether the next round may use the same processes and database. */
   readonly worldIsSound: boolean
 }
 
@@ -39,12 +39,12 @@ export interface Figures {
   readonly refused: number
   readonly lost: number
   readonly deliveries: number
-  /** Delivered events that had a place in a line. */
+  /** The number of delivered events with an ordering key. */
   readonly ordered: number
   readonly retries: number
   /** Events that bulk operations have made. */
   readonly bulk: number
-  /** Repeated deliveries of what was under way when memory was lost, and others. */
+  /** Repeated deliveries that were under way when a process lost its memory, and other repeated deliveries. */
   readonly repeated: number
   readonly unexplained: number
   /** The longest that a destination was without a delivery, and the senders without a 2xx, since the gateway could go on (ms). */
@@ -54,19 +54,19 @@ export interface Figures {
   readonly settledMs: number
   /** How long each part of the round took (ms). */
   readonly parts: Readonly<Record<string, number>>
-  /** The longest that the harness itself got no turn (ms): by so much its times may be wrong. */
+  /** The longest time (ms) for which the harness itself was blocked. Its measured times may be wrong by so much. */
   readonly harnessStoodMs: number
 }
 
-/** How fast a round has to be under way, and how long all that waits may take in the end. */
+/** The time limits until a round is under way, and until all waiting work has ended. */
 const steadyMs = 30_000
 const recoveryMs = 45_000
 const settleMs = 90_000
-/** Where other programs share the machine, all of these are longer, and only a round that fails takes so long. */
+/** If other programs share the machine, all limits are longer. Only a round that fails takes so long. */
 const patience = ({ slack }: World, ms: number): number => ms * Math.min(4, Math.max(1, slack))
-/** Deliveries that a process had written when it died still come in for so long. */
+/** For so long, deliveries that a dead process had already written may still arrive. */
 const stragglersMs = 300
-/** The load goes on so long after all is well again. */
+/** How long the load goes on after the repair has worked. */
 const aftermathMs = 750
 
 export const hold = async (world: World, fault: Fault): Promise<Outcome> => {
@@ -76,7 +76,7 @@ export const hold = async (world: World, fault: Fault): Promise<Outcome> => {
   return { ...outcome, worldIsSound: outcome.worldIsSound && ends.length === 0 }
 }
 
-/** Load, fault, recovery, peace; and then the books are compared. */
+/** Runs the load, causes the fault, waits for the recovery and for the end of all work, and then compares all records. */
 const carryOut = async (world: World, fault: Fault, findings: Findings): Promise<Outcome> => {
   const { cluster, load, operations, routes, target } = world
   const connections = routes.flatMap((route) => route.connections)
@@ -226,13 +226,13 @@ const settle = async (world: World, findings: Findings): Promise<boolean> => {
   }
 }
 
-/** An attempt was at most so long over, and not recorded yet, when memory was lost. */
+/** The longest time for which an attempt can be over but not recorded yet. */
 const unrecordedMs = 2_000
 
 /**
- * A repeated delivery is in order when the first was on its way, or not recorded yet, at the moment of a crash. Otherwise two
- * processes believed at the same time that they had to deliver it, or one did not know what it had done. A process that was
- * frozen and goes on may repeat nothing but the one that it was about to write: others have what it had.
+ * A repeated delivery is allowed if the first one was under way, or not recorded yet, at the time of a crash. Otherwise two processes delivered it at
+ * the same time, or one process forgot what it had done. A process that was frozen and continues may repeat only the delivery that it was about to
+ * write, because other processes have taken over the rest.
  */
 export const checkDuplicates = (
   findings: Findings,
@@ -241,7 +241,7 @@ export const checkDuplicates = (
   duplicates: ReadonlyArray<Oracle.Duplicate>
 ): Pick<Figures, "repeated" | "unexplained"> => {
   let repeated = 0
-  /** It stood still at one place of its program: one delivery may have been between the look at the lease and the socket. */
+  /** The process was frozen at one point of its program, so at most one delivery was between the check of the lease and the write to the socket. */
   let finished = false
   const woken = ({ at, port }: Arrival): boolean =>
     thawed !== undefined && at > thawed.at && thawed.ports?.has(port) !== false
@@ -252,7 +252,7 @@ export const checkDuplicates = (
     const who = `${first.eventId} attempt ${first.attempt} at ${first.key}: ${about(first)}, again ${about(copy)}`
     const explained = course.crashes.some(
       ({ at, ports }) =>
-        // A busy target takes up late what the process had written: where it came from says more than when it was seen.
+        // A busy target may read late what the process had written. So the sender's port is better evidence than the time of arrival.
         (first.at <= at + stragglersMs || ports?.has(first.port) === true) &&
         first.endedAt >= at - unrecordedMs &&
         copy.at > at

@@ -29,10 +29,7 @@ export class RoundLogs {
     mkdirSync(folder, { recursive: true })
   }
 
-  /**
-   * Keeps what the processes of this world have written since the last call, and returns the number of the round. Call it as soon as
-   * a round is over.
-   */
+  /** Stores what the processes have logged since the last call, and returns the number of the round. Call it as soon as a round is over. */
   cut(worldFolder: string, history: History | null = null): number {
     const round = ++this.#rounds
     const kept = join(this.folder, `round-${String(round).padStart(4, "0")}`)
@@ -46,7 +43,7 @@ export class RoundLogs {
     return round
   }
 
-  /** Writes down what came of a round; `round`: its number, where it has logs. */
+  /** Writes the outcome of a round. `round`: its number, if it has logs. */
   add(outcome: Outcome, round = ++this.#rounds): void {
     this.#outcomes.push(outcome)
     const { fault, figures, findings } = outcome

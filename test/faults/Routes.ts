@@ -28,7 +28,7 @@ export interface Connection {
   readonly order: "block" | "skip" | null
 }
 
-/** What a request says about itself, for the filter rule. */
+/** The member of a request that the filter rule reads. */
 export type Kind = "order" | "note"
 
 export interface Plan {
@@ -85,7 +85,7 @@ const plans: ReadonlyArray<ReadonlyArray<Plan>> = [
   ]
 ]
 
-/** Longer than a round: what is lost of a window is lost for good. */
+/** Longer than a round, so that a lost window would be noticed. */
 const onceWindowMs = 600_000
 
 const shape = `addHandler("transform", (request) => {
@@ -110,7 +110,7 @@ export const createRoutes = async (
   return routes
 }
 
-/** Repeats a `PUT` for as long as the gateway asks for that: on a machine with much other work, an owner may not answer in time. */
+/** Repeats a `PUT` while the gateway asks to try again: on a busy machine, an actor may not answer in time. */
 const repeated = async <A>(call: () => Promise<A>): Promise<A> => {
   for (let left = 10; ; left--) {
     try {
@@ -122,7 +122,7 @@ const repeated = async <A>(call: () => Promise<A>): Promise<A> => {
   }
 }
 
-/** Makes one source with its connections; `orderOf`: how those keep an order whose plan does not say it. */
+/** Makes one source with its connections. `orderOf`: the ordering of connections whose plan does not define one. */
 export const createRoute = async (
   cluster: Cluster,
   targetOrigin: string,

@@ -19,20 +19,20 @@ import { now } from "../support/Waiting.ts"
 export interface OpenWorld {
   readonly world: World
   readonly folder: string
-  /** Answers the processes that would not end. */
+  /** Returns the processes that did not end. */
   readonly close: () => Promise<ReadonlyArray<string>>
 }
 
 export interface WorldOptions {
-  /** Called with the folder of a world that could not be opened, before it is removed. */
+  /** Called with the folder of a gateway that could not be started, before the folder is removed. */
   readonly onFailure?: (folder: string) => void
   /** Requests a second. */
   readonly perSecond: number
   /** Whether every connection keeps an order, not just some. */
   readonly allOrdered?: boolean
-  /** Whether operators read and retry meanwhile. */
+  /** Whether operators read and retry during the rounds. */
   readonly operations?: boolean
-  /** What the processes run at first, where it is not this version. */
+  /** The program that the processes run at first, if it is not this version. */
   readonly program?: string
 }
 
@@ -44,7 +44,7 @@ export const openWorld = async (
 ): Promise<OpenWorld> => {
   const scope = Scope.makeUnsafe()
   const folder = await Effect.runPromise(temporaryFolder.pipe(Scope.provide(scope)))
-  // It may be in memory, so it must not stay when the harness is interrupted.
+  // The folder may be in memory, so it must be removed when the harness is interrupted.
   const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
   process.once("exit", remove)
   const target = await Target.start()
@@ -64,7 +64,7 @@ export const openWorld = async (
     await removeAll()
     throw cause
   }
-  // Where every retry holds up its line there have to be more of them.
+  // If every retry delays the later events of its key, more keys are needed.
   const load = new Load(cluster.origin, routes, { perSecond, lines: allOrdered ? 64 : 8 })
   return {
     world: { cluster, target, load, routes, operations: operations ? new Operations(cluster, routes) : null, slack },
@@ -85,13 +85,13 @@ export interface SeriesOptions extends WorldOptions {
   readonly isOver?: () => boolean
   /** How many times longer than promised things may take. */
   readonly slack?: number
-  /** Where each round's logs are kept; by default only those of worlds with broken promises are. */
+  /** The folder for the logs of all rounds. By default, only logs of rounds with broken promises are kept. */
   readonly roundLogs?: RoundLogs | undefined
 }
 
 /**
- * Holds these rounds one after the other, in the same world for as long as the topology is the same and nothing in it is
- * stuck. Answers where the logs of worlds with broken promises are.
+ * Runs these rounds one after the other. It uses the same processes and database while the topology stays the same and nothing is stuck. Returns the
+ * folders with the logs of rounds with broken promises.
  */
 export const holdAll = async (faults: ReadonlyArray<Fault>, options: SeriesOptions): Promise<ReadonlyArray<string>> => {
   const { isOver = () => false, onOutcome, roundLogs } = options
@@ -115,7 +115,7 @@ export const holdAll = async (faults: ReadonlyArray<Fault>, options: SeriesOptio
     }
     const { close, folder, world } = opened
     let openedMs: number | null = now() - began
-    // A round is reported when the next begins: what it left behind may keep a process from ending, and belongs to it.
+    // A round is reported when the next one begins, because work that it left may keep a process from ending, and this belongs to its outcome.
     let last: Outcome | undefined
     let isClean = true
     while (remaining[0]?.topology === topology && last?.worldIsSound !== false && !isOver()) {
@@ -143,7 +143,7 @@ export const holdAll = async (faults: ReadonlyArray<Fault>, options: SeriesOptio
   return logs
 }
 
-/** The outcome with one more part: how long its world took to open or to close (ms). */
+/** The outcome with one more part: how long it took to start or to stop the gateway (ms). */
 const withPart = (outcome: Outcome, name: "open" | "close", tookMs: number): Outcome =>
   outcome.figures === null
     ? outcome

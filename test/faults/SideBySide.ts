@@ -8,8 +8,8 @@ export const inOrder = (kinds: ReadonlyArray<Fault>, count: number): ReadonlyArr
   Array.from({ length: count }, (_, n) => kinds[n % kinds.length]!)
 
 /**
- * Several series with `count` rounds together. Each has all kinds in an order that is drawn, then all of them in another one. Kinds of one
- * topology stay together, so that a world serves all of them.
+ * Several series with `count` rounds in all. Each has all kinds in a random order, then all kinds in another random order. Kinds with the same
+ * topology stay together, so that they can use the same processes and database.
  */
 export const drawn = (
   kinds: ReadonlyArray<Fault>,
@@ -30,8 +30,8 @@ export const drawn = (
 const listenersOfOne = 16
 
 /**
- * Holds several series at once, each in worlds of its own. What is found in one stops none of the others. Answers where the logs of worlds
- * with broken promises are.
+ * Runs several series at the same time, each with its own processes and databases. A finding in one series does not stop the others. Returns the
+ * folders with the logs of rounds with broken promises.
  */
 export const holdSideBySide = async (
   series: ReadonlyArray<ReadonlyArray<Fault>>,

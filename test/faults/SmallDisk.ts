@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmdirSync, statfsSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-/** Room for the databases of a few rounds. It is taken from memory as it is used. */
+/** The size for the databases of a few rounds. Memory is used only as far as the file system is filled. */
 const roomBytes = 2 * 1024 ** 3
 
 const mount = (options: string, folder: string): string | null => {
@@ -11,7 +11,7 @@ const mount = (options: string, folder: string): string | null => {
   return status === 0 ? null : (error?.message ?? String(stderr).trim())
 }
 
-/** A file system of its own, which a fault can declare full. Linux lets only privileged users mount one. */
+/** A separate file system that a fault can make full. On Linux, only privileged users can mount one. */
 export class SmallDisk {
   readonly folder: string
   readonly #atExit = (): void => this.close()
@@ -43,9 +43,9 @@ export class SmallDisk {
     }
   }
 
-  /** From now on it has no room but what is in use. */
+  /** Shrinks the file system to what is in use. */
   fill(): void {
-    // Between the look and the change more may be used, and Linux refuses a size below that.
+    // Between the reading and the change, more may be used. Linux refuses a size below the used one.
     for (let left = 20; ; left--) {
       const { bfree, blocks, bsize } = statfsSync(this.folder)
       const trouble = mount(`remount,size=${(blocks - bfree) * bsize}`, this.folder)
@@ -62,7 +62,7 @@ export class SmallDisk {
 
   close(): void {
     process.off("exit", this.#atExit)
-    // A server that was killed may still hold a file: then it goes when that is closed.
+    // A killed server may still hold a file. Then the file system is removed when the file is closed.
     spawnSync("umount", ["--lazy", this.folder])
   }
 }

@@ -23,7 +23,7 @@ export interface Server {
 export interface Pair {
   readonly primary: Server
   readonly standby: Server
-  /** The way of the log to the standby, which a test can cut. */
+  /** The connection by which the standby gets the log. A test can cut it. */
   readonly replication: DatabaseLink
   /** Commits wait from now on until the standby has them on its disk. */
   readonly synchronize: () => Promise<void>

@@ -3,13 +3,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net"
 import { now, sleep } from "../support/Waiting.ts"
 
-/** A delivery that reached the target whole: one attempt at one event. */
+/** A delivery that reached the target completely: one attempt of one event. */
 export interface Arrival {
   readonly key: string
   readonly eventId: string
   readonly requestId: string
   readonly attempt: number
-  /** The number in the body, by which the load knows the request; null when the body is not what was sent. */
+  /** The number in the body, which identifies the request in the load. Null if the body differs from the sent one. */
   readonly n: number | null
   /** What a transformation wrote into the body; null when it has written nothing. */
   readonly shaped: number | null
@@ -22,13 +22,13 @@ export interface Arrival {
   endedAt: number
 }
 
-/** What the target does to a destination's deliveries: what it should, or one of the ways to misbehave. */
+/** How the target answers a destination's deliveries: correctly, or in one of several wrong ways. */
 export type Behaviour = "answer" | "fail" | "hang" | "reset" | "half" | "endless"
 
 /** The share of deliveries to a flaky destination that fail, and the attempt of which none fails: chance alone would prolong every round. */
 const flakyShare = 0.25
 const steadyEvery = 3
-/** Long enough that a killed process has some on the wire. */
+/** Long enough that some deliveries are under way when a process is killed. */
 const thinkMs = 15
 
 /**
@@ -39,7 +39,7 @@ export class Target {
   arrivals: Array<Arrival> = []
   readonly #server: Server
   readonly #behaviours = new Map<string, Behaviour>()
-  /** Answers that the present behaviours hold back. */
+  /** Answers that the current behaviour holds back. */
   readonly #held = new Set<Socket>()
   #open = 0
 
@@ -72,7 +72,7 @@ export class Target {
     this.#behaviours.set(key, behaviour)
   }
 
-  /** Answers everything again, and breaks off what it has held back. */
+  /** Answers everything again, and breaks off the answers that it has held back. */
   heal(): void {
     this.#behaviours.clear()
     for (const socket of this.#held) socket.destroy()
@@ -97,7 +97,7 @@ export class Target {
     try {
       for await (const chunk of request) chunks.push(chunk as Buffer)
     } catch {
-      // Broken off by the sender: not a delivery.
+      // The sender broke the request off, so it is not a delivery.
       return
     }
     const key = (request.url ?? "/").slice(1)
@@ -159,7 +159,7 @@ const isFlaky = ({ attempt, eventId, key }: Arrival): boolean =>
 const finish = (arrival: Arrival, response: ServerResponse, status: number): void => {
   response.writeHead(status, { "content-type": "application/json" })
   response.end(`{"received":true}`)
-  // Not a promise that the sender has read it: only that nothing stood in its way from here.
+  // This does not prove that the sender has read the answer, only that the target has sent it.
   response.once("finish", () => {
     arrival.answered = status
   })

@@ -15,12 +15,15 @@ import { standalone } from "./Postgres.ts"
 const betweenKillsMs = { least: 3_000, most: 8_000 }
 const patienceMs = 120_000
 const longestSendingMs = 180_000
-/** A step's request that comes so long after the step's end was stored was not under way then. It takes a new owner 4 s to begin anything. */
+/**
+ * If a step's request comes this long after the end of the step was stored, it was not under way then. A new owner needs 4 s before it begins
+ * anything.
+ */
 const lateMs = 2_500
-/** A shard is with its new owner so long after a kill or a return, at the latest. */
+/** How long after a kill or a return a shard has its new owner, at the latest. */
 const movedWithinMs = 8_000
 
-/** Whatever is killed, something of it is on its way. */
+/** So slow that some work is always under way when a process is killed. */
 export const answersWithinMs = 600
 
 type Name = "a" | "b" | "edge"
@@ -31,7 +34,7 @@ export interface Rig {
   readonly create: (list: string, body: object) => Promise<{ readonly id: string }>
 }
 
-/** How often a step was called, against what is usual and what the kills explain. */
+/** How often a step was called, compared with the usual number and with the number that the kills explain. */
 export interface Calls {
   readonly what: string
   readonly requests: ReadonlyArray<Received>
@@ -47,7 +50,7 @@ export interface Seen {
   readonly stored: ReadonlyArray<StoredRun>
   /** The run that nobody disturbed. */
   readonly undisturbed: StoredRun
-  /** What is wrong with the calls of a run. `all`: all its requests. */
+  /** The faults in the calls of a run. `all`: all its requests. */
   readonly faultsOfCalls: (run: StoredRun, all: ReadonlyArray<Received>, calls: ReadonlyArray<Calls>) => Array<string>
 }
 
@@ -161,7 +164,7 @@ export const underKills = async (
     const areOver = async () =>
       Number((await gateways.query("select count(*)::int as n from workflow_queue"))[0]!["n"]) === 0
 
-    // One that nobody disturbs says what the others have to come to.
+    // A run without kills shows the result that all others must have.
     await send(0, calm)
     await waitUntil("a run is over", async () => (await read()).length === 1 && (await areOver()), { patienceMs })
     const undisturbed = (await read())[0]!
@@ -170,7 +173,7 @@ export const underKills = async (
     const tokens = new Map<string, string>()
     const began = now()
     const sending: Array<Promise<void>> = []
-    // What a killed edge process has not acknowledged does not count.
+    // Requests that a killed edge process did not acknowledge do not count.
     for (let n = 0; tokens.size < runs && now() - began < longestSendingMs; n++) {
       const wait = began + (n * 1_000) / rate - now()
       if (wait > 0) await sleep(wait)

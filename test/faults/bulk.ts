@@ -154,7 +154,7 @@ try {
       { patienceMs }
     )
     progress(`operation ${n + 1}: ${Math.round((events / operations / (ended - began)) * 1_000)} events a second`)
-    // What waited behind the kill, and what a new process is slow at, is neither's.
+    // Requests that waited because of the kill, and the slow first requests of a new process, are not counted in either phase.
     if (n === killedAmid) await sleep(Math.max(0, afterTheKill[0]![1] - now()))
   }
   state.isOver = true

@@ -25,7 +25,7 @@ const gateways = await Gateways.start(folder, postgres.url, { a: "runner", b: "r
 const startedAt = now()
 const progress = (line: string) => process.stderr.write(`${((now() - startedAt) / 1_000).toFixed(0)} s: ${line}\n`)
 
-/** What the app was asked for, in this order. */
+/** The requests that the app got, in their order. */
 const asked: Array<number> = []
 const app = createServer((request, response) => {
   asked.push(Number(request.url!.slice(request.url!.lastIndexOf("/") + 1)))
@@ -38,7 +38,7 @@ const end = new AbortController()
 const state = { isSending: true, connections: 0 }
 let kills = 0
 
-/** Of the first time each was asked for: how many came after a later one, and how far at the most. */
+/** For the first request of each event: how many came after a later one, and the largest distance. */
 const disorder = (first: ReadonlyArray<number>) => {
   let latest = -1
   let late = 0

@@ -17,7 +17,7 @@ export const apiDocument = async (): Promise<ApiDocument> =>
 /** The operation of a call: `POST /events/{id}/retry` for `POST /v1/events/evt_1/retry`. */
 export const operationOf = ({ paths }: ApiDocument, call: string): string => {
   const [method = "", path = ""] = call.split(" ")
-  // A path without parameters is meant before one with them.
+  // If two paths match, the one without parameters is meant.
   const known = Object.keys(paths).toSorted((a, b) => a.split("{").length - b.split("{").length)
   const found = known.find(
     (one) =>

@@ -19,8 +19,8 @@ const runs = (program: string): boolean => spawnSync(program, ["--version"], { s
 const runtime = ["runc", "crun"].find(runs)
 
 /**
- * Why suites with containers do not run here; null: they do. The reason is printed once. They are asked for, because they fetch hundreds of
- * packages and take minutes: a mirror of Debian that is away would fail every run.
+ * Why suites with containers do not run here. Null: they run. The reason is printed once. They run only if they are asked for, because they fetch
+ * hundreds of packages and take minutes, and fail if no mirror of Debian can be reached.
  */
 export const noContainers: string | null =
   process.env["TEST_IMAGE"] !== "yes"
@@ -58,7 +58,7 @@ export class Containers {
     this.#storage = [...places, "--runtime", runtime ?? "runc"]
   }
 
-  /** In an empty folder. Null, and a line that says why, where Debian's packages cannot be had. */
+  /** Works in an empty folder. Returns null, and prints the reason, if Debian's packages are not available. */
   static async open(folder: string): Promise<Containers | null> {
     const containers = new Containers(folder)
     const root = join(folder, "root")

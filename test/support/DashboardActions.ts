@@ -140,13 +140,13 @@ export const actions = {
 const suites = Object.keys(actions) as ReadonlyArray<keyof typeof actions>
 const all = new Set<string>(suites.flatMap((suite) => actions[suite]))
 
-/** What a suite has not carried out although the table says so, and what it has carried out that the table does not have. */
+/** Actions of the table that the suite has not carried out, and actions that it has carried out but that are not in the table. */
 export const differences = (suite: keyof typeof actions, carried: ReadonlySet<string>) => ({
   missing: actions[suite].filter((action) => !carried.has(action)),
   unknown: [...carried].filter((action) => !all.has(action))
 })
 
-/** What pages offer that the table does not have. */
+/** Actions that pages offer but that are not in the table. */
 export const unknownOf = (offered: ReadonlyArray<string>): ReadonlyArray<string> =>
   offered.filter((action) => !all.has(action))
 
@@ -173,7 +173,7 @@ number. \`npm test -- test/dashboard/Roles.test.ts -u\` writes this page.`,
   ])
 }
 
-/** In a page: what a button says. Numbers differ from visit to visit. */
+/** Runs in a page: the label of a button, without numbers, because these differ from visit to visit. */
 export const labelOf = `((button) => (button.getAttribute("aria-label") ?? button.innerText).replaceAll(/\\d[\\d,.]*/g, "N"))`
 
 /** One action as the table has it: the route of its page, its label, and a call that it makes. */
@@ -182,14 +182,14 @@ export const actionOf = (
   routes: ReadonlyArray<string>,
   { call, label, path }: { readonly call: string; readonly label: string; readonly path: string }
 ): string => {
-  // A route without parameters is meant before one with them.
+  // If two routes match, the one without parameters is meant.
   const route = routes
     .toSorted((a, b) => a.split("$").length - b.split("$").length)
     .find((one) => new RegExp(`^${one.replaceAll(/\$\w+/g, "[^/]+")}$`).test(path))
   return `${route ?? path}: ${label}: ${operationOf(document, call)}`
 }
 
-/** The editor of workflows makes this call by itself: it is of no button. */
+/** The editor of workflows makes this call by itself, not for a button. */
 const unasked = "/v1/workflows/validate"
 
 /**

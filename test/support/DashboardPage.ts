@@ -19,12 +19,12 @@ const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/
 export const hasBrowser = executablePath !== undefined
 if (!hasBrowser) console.log("No Chromium on this machine: the dashboard's pages are not opened.")
 
-/** What a stranger sends so that a page runs it. */
+/** Content that a stranger sends so that a page runs it. */
 export const hostile = `<img src=x onerror="document.title='run'"><script>document.title='run'</script>`
 
 const viewport = { width: 1280, height: 800 }
 
-/** One for this process, as the gateway that its suites share: to start one takes longer than most tests with it. */
+/** The browser of this process. Like the gateway, its suites share it, because a start takes longer than most tests. */
 let sharedBrowser: Promise<Browser> | null = null
 
 const launch = async (): Promise<Browser> => {
@@ -87,7 +87,7 @@ export const it = gatewayIt
     onCleanup(closeBrowser)
     return startBrowser()
   })
-  /** What the pages of the suite have carried out: buttons with the calls that the gateway accepted. */
+  /** The actions that the pages of the suite have carried out: buttons with the calls that the gateway accepted. */
   .extend("carried", { scope: "file" }, () => new Set<string>())
   /** Whether each page of the suite is a new browser: for what stays in a page, such as a clock of its own, or a script before its scripts. */
   .extend("isFresh", { scope: "file" }, (): boolean => false)
@@ -176,12 +176,12 @@ export const it = gatewayIt
 /** The same with a browser for each test. */
 export const freshIt = it.extend("isFresh", { scope: "file" }, true)
 
-/** What axe finds. The rules on colors alone for a second look at the same pages in other colors. */
+/** Returns the violations that axe finds. When the same pages are checked in other colors, only the rules on colors run. */
 export const violations = async (page: Page, onlyColors = false): Promise<ReadonlyArray<string>> => {
-  // A look begins with axe's half megabyte, twice. A page that has it already runs a comment instead.
+  // Each check would load the half megabyte of axe twice. A page that has loaded it runs a comment instead.
   const isThere = await page.evaluate<boolean>("typeof axe === 'object'")
-  // The usual mode opens a second page for each look, for frames of other origins. These pages have none.
-  // To describe what passes costs a third of the look.
+  // By default, axe opens a second page for each check, for frames of other origins. These pages have none. Reporting passed rules would take a third
+  // of the time.
   const axe = new AxeBuilder({ page, ...(isThere ? { axeSource: "/* axe is there */" } : {}) })
     .setLegacyMode()
     .options({ resultTypes: ["violations"] })

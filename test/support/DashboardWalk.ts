@@ -40,8 +40,8 @@ const pressing = `(async () => {
   const turns = async () => {
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve))
   }
-  // What a click begins goes on in the next turns of the event loop, and after what it reads.
-  // What is seen is asked for last: the browser has to lay the page out for it.
+  // The effects of a click come in later turns of the event loop, and after its reads. Visibility is checked last, because the browser must lay out
+  // the page for it.
   const isLoading = () =>
     reading > 0 || (main.textContent.includes("Loading…") && main.innerText.includes("Loading…"))
   const after = async () => {

@@ -10,7 +10,7 @@ import type { Gateway } from "./Gateway.ts"
 
 const root = resolve(import.meta.dirname, "../..")
 
-/** Where a page of the router shows something. */
+/** The path at which a page of the router has content. */
 export interface Place {
   readonly route: string
   readonly path: string

@@ -60,8 +60,8 @@ export class DatabaseLink {
   }
 
   /**
-   * Nothing passes any more, and no connection ends, as when packets are dropped. What is sent meanwhile arrives when the link speaks again.
-   * Not for a link with `rewrite`.
+   * Holds back all bytes and ends no connection, as when packets are dropped. They arrive when the link passes bytes again. Not for a link with
+   * `rewrite`.
    */
   silence(): void {
     this.#isSilent = true

@@ -5,7 +5,7 @@ import { unpack } from "./DebianPackages.ts"
 
 const cache = join(import.meta.dirname, "../../node_modules/.cache/faketime")
 
-/** The library of Debian's package `libfaketime`; null: it cannot be had here. */
+/** The library of Debian's package `libfaketime`. Null: it is not available here. */
 export const clockLibrary = async (): Promise<string | null> => {
   const found = async (): Promise<string | null> => {
     const paths = existsSync(cache) ? await readdir(cache, { recursive: true }) : []
@@ -18,7 +18,7 @@ export const clockLibrary = async (): Promise<string | null> => {
   return found()
 }
 
-/** The clock of one process, which a test sets while the process runs. The clock that only goes on, by which Linux counts timers, stays right. */
+/** The clock of one process, which a test sets while the process runs. The monotonic clock, which Linux uses for timers, is not changed. */
 export class FakeClock {
   /** For the environment of the process. */
   readonly settings: Readonly<Record<string, string>>
@@ -42,7 +42,7 @@ export class FakeClock {
     return clock
   }
 
-  /** From now on the clock goes wrong by so many seconds. */
+  /** From now on, the clock is wrong by so many seconds. */
   async jump(seconds: number): Promise<void> {
     await writeFile(this.#file, `${seconds < 0 ? "" : "+"}${seconds}\n`)
   }

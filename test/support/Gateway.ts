@@ -45,14 +45,14 @@ export interface ApiAnswer {
 
 const apiKey = "gwk_contract_test_key"
 
-/** What the gateways of several suites share when they are one process. */
+/** The parts that several suites share if they use the same gateway process. */
 interface Shared {
   readonly process: GatewayProcess
   readonly databaseUrl: string
   readonly home: string
 }
 
-/** What a gateway has only when no other suite uses it. */
+/** The functions of a gateway that no other suite uses. */
 interface Own {
   /** Its connection to the database. */
   readonly link: DatabaseLink | null
@@ -376,7 +376,7 @@ export interface TableState {
   readonly hash: string
 }
 
-/** What was decided about keys is written to these tables a second after the calls. */
+/** Decisions about keys are written to these tables a second after the calls. */
 const writtenLater = new Set(["key_audit", "project_api_keys"])
 
 /**

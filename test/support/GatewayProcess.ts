@@ -21,7 +21,7 @@ process.once("exit", () => {
 
 /** One process of the gateway. It keeps its name, port and settings over restarts. */
 export class GatewayProcess {
-  /** What its next life runs: this version of the gateway, or another one. */
+  /** The program of the next start: this version of the gateway, or another one. */
   program: string
   readonly #thisVersion: string
   readonly name: string
@@ -122,7 +122,7 @@ export class GatewayProcess {
       if (!this.#mayEnd) this.#ends.push(`${this.name} ${how}`)
       if (this.#child === child) this.#child = null
     })
-    // What it wrote last arrives after its end.
+    // The last output of a process arrives after its end.
     child.once("close", () => log.end())
   }
 
@@ -130,7 +130,7 @@ export class GatewayProcess {
     await waitUntil(
       `${this.name} is ready`,
       async () => {
-        // One that a test has ended may be started again meanwhile. One that has ended by itself stays down.
+        // A process that a test has ended may be started again meanwhile. A process that has ended by itself is not started again.
         if (this.#child === null && !this.#mayEnd) return true
         return (await fetch(`${this.origin}/readyz`, { signal: AbortSignal.timeout(10_000) })).ok
       },

@@ -1,6 +1,6 @@
 import type { Locator } from "playwright-core"
 
-/** A user's hand: it clicks and writes, and counts both. */
+/** Acts as a user: clicks and writes in a page, and counts both. */
 export class Hand {
   clicks = 0
   fields = 0

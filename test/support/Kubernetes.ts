@@ -30,8 +30,8 @@ function* pathsIn(value: unknown, path: string): Generator<string> {
 }
 
 /**
- * What is wrong with an object of Kubernetes. The schemas allow members that they do not know, and a server ignores them: so a misspelt
- * one has no effect. A member that the schema did not look at is unknown to it.
+ * The faults of a Kubernetes object. The schemas allow unknown members, and a server ignores them, so a misspelt member has no effect. A member that
+ * the schema did not read is unknown to it.
  */
 export const faultsOf = (validate: Validate, object: unknown): ReadonlyArray<string> => {
   const read = new Set<string>()

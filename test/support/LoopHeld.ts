@@ -49,8 +49,8 @@ export const heldMs = (): Promise<Held> =>
   })
 
 /**
- * The least of up to four measurements (ms); it ends at the first that is below the bound. Code that blocks the event loop blocks
- * it each time; garbage collection, compilation and other work on the machine come and go.
+ * The minimum of up to four measurements (ms). It stops at the first one below the bound. Code that blocks the event loop blocks it each time;
+ * garbage collection, compilation and other work on the machine come and go.
  */
 export const leastMs = Effect.fnUntraced(function* <E, R>(
   boundMs: () => number,

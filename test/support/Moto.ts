@@ -121,7 +121,7 @@ export const startMoto = async () => {
     key,
     keyWithoutRights,
     json,
-    /** Takes the next calls, this many, without a look at their signatures: of some forms it makes others than Amazon. */
+    /** Accepts this number of next calls without checking their signatures, because moto computes some signatures differently from Amazon. */
     unchecked: async (calls: number): Promise<void> => {
       const answer = await fetch(`${origin}/moto-api/reset-auth`, { method: "POST", body: String(calls) })
       if (!answer.ok) throw new Error(`moto: ${answer.status}`)

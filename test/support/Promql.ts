@@ -1,7 +1,7 @@
 import type { SyntaxNode } from "@lezer/common"
 import { parser } from "@prometheus-io/lezer-promql"
 
-/** What a query of Prometheus reads: checked against the metrics that the gateway has. */
+/** The metrics and labels that a Prometheus query reads, to compare them with the metrics of the gateway. */
 export interface Selector {
   readonly metric: string
   readonly matchers: ReadonlyArray<{ readonly label: string; readonly value: string }>

@@ -19,7 +19,7 @@ export const patience = 120_000
 const countedMs = 1_000
 
 /** Milliseconds between two probes: a twentieth of the time that was waited so far. To probe costs the gateway that is waited for as well. */
-const [leastPauseMs, mostPauseMs] = [25, 100]
+const [minPauseMs, maxPauseMs] = [25, 100]
 
 /** A condition did not become true in time. */
 export class NotReached extends Error {
@@ -35,7 +35,7 @@ export const waitUntil = async (
   probe: () => boolean | Promise<boolean>,
   options: {
     readonly patienceMs?: number
-    /** Between two probes, where a state has to be seen that does not last. */
+    /** The time between two probes, for a state that does not last. */
     readonly everyMs?: number
     /** The observed value, which is added to the failure's message. */
     readonly seen?: () => unknown
@@ -57,7 +57,7 @@ export const waitUntil = async (
       const instead = seen === undefined ? "" : `; seen: ${(JSON.stringify(seen()) ?? "").slice(0, 2_000)}`
       throw new NotReached(`${what}: not within ${patienceMs / 1000} s${why}${instead}`)
     }
-    const pauseMs = everyMs ?? Math.min(Math.max(leastPauseMs, waited / 20), mostPauseMs)
+    const pauseMs = everyMs ?? Math.min(Math.max(minPauseMs, waited / 20), maxPauseMs)
     await sleep(pauseMs)
     waited += Math.min(now() - began, Math.max(countedMs, pauseMs))
   }

@@ -13,7 +13,7 @@ interface Command {
   readonly open: () => Promise<string | null>
 }
 
-const mostShown = 12
+const maxShown = 12
 
 const kinds = ["sources", "destinations", "connections", "transformations", "workflows"] as const
 
@@ -52,7 +52,7 @@ const useResources = (): ReadonlyArray<Command> => {
   return data ?? []
 }
 
-/** All words are in the text; better if the text begins with the first one. */
+/** Ranks a text that contains all words. A text that begins with the first word ranks higher. */
 const rank = (text: string, words: ReadonlyArray<string>): number => {
   const lower = text.toLowerCase()
   if (!words.every((word) => lower.includes(word))) return 0
@@ -78,7 +78,7 @@ export const Palette = ({ close }: { readonly close: () => void }) => {
     .map((command) => ({ command, points: rank(command.label, words) }))
     .filter(({ points }) => points > 0)
     .toSorted((a, b) => b.points - a.points)
-    .slice(0, mostShown)
+    .slice(0, maxShown)
     .map(({ command }) => command)
   const commands: ReadonlyArray<Command> = isKnownId(wanted)
     ? [{ id: wanted, label: wanted, kind: "Id", open: () => placeOf(client, wanted) }]

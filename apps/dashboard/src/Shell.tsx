@@ -28,7 +28,7 @@ const Above = () => {
     document.addEventListener("keydown", onKey)
     return () => document.removeEventListener("keydown", onKey)
   }, [])
-  // A dialog says late that it was closed: the other one may be shown by then.
+  // A dialog reports its closing late. The other dialog may already be open then.
   const closePalette = useCallback(() => setShown((now) => (now === "palette" ? null : now)), [])
   const closeKeys = useCallback(() => setShown((now) => (now === "keys" ? null : now)), [])
   return (
@@ -62,7 +62,7 @@ const Find = () => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key !== "/" || isTyping(event)) return
       event.preventDefault()
-      // What was looked for before gives way to what is written now.
+      // The current input replaces the previous search.
       field.current?.select()
     }
     const onPaste = (event: ClipboardEvent) => {
@@ -136,7 +136,7 @@ const Teams = () => {
       value={team}
       onChange={({ target }) => {
         showTeam(target.value)
-        // What the page and its filters name belongs to the team before.
+        // The page and its filters refer to resources of the previous team.
         void navigate({ to: menuPage() })
       }}
     >

@@ -7,7 +7,7 @@ let isAtOnce = false
 
 const isOwnMachine = (): boolean => ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname)
 
-/** Whether to sign in without being asked, if the gateway offers the demo user here: once, because a browser may refuse the cookie. */
+/** Whether to sign in the demo user automatically, if the gateway offers it here. Only once, because a browser may refuse the cookie. */
 export const signsInAtOnce = (): boolean => !isAtOnce && isOwnMachine() && localStorage.getItem(signedOut) === null
 
 export const signInAtOnce = async (): Promise<void> => {

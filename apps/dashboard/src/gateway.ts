@@ -24,8 +24,8 @@ const send = (request: Request): Promise<Response> => {
 }
 
 /**
- * Calls the gateway as the signed-in caller, for a team: by default the caller's own. Numbers in what strangers sent, and in what was
- * configured, keep their digits: see `json.ts`.
+ * Calls the gateway as the signed-in caller, for a team: by default the caller's own. Numbers in received data and in settings keep all their digits:
+ * see `json.ts`.
  */
 export const gateway = (team?: string): Client =>
   new Client({
@@ -81,7 +81,7 @@ export const beginAtProvider = async (): Promise<void> => {
   location.assign(url)
 }
 
-/** What the identity provider says in the URL to which it has sent the browser back; null: it has not. */
+/** The answer of the identity provider, from the URL to which it has sent the browser back. Null: there is none. */
 export const answerOfProvider = (): string | null =>
   location.pathname === `${folder.pathname}signed-in` ? location.search.slice(1) : null
 

@@ -47,7 +47,7 @@ export const numberOf = (text: string): unknown => {
   }
 }
 
-/** Whether such a number is in a value. With a stack of its own, because a stranger may nest deeply. */
+/** Whether a value contains such a number. Uses its own stack, because a stranger may nest deeply. */
 export const hasExactNumber = (value: unknown): boolean => {
   const open: Array<unknown> = [value]
   while (open.length > 0) {

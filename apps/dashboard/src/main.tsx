@@ -17,7 +17,8 @@ const queries = new QueryClient({
       retry: 1,
       refetchOnWindowFocus: true,
       refetchIntervalInBackground: false,
-      // What has not changed stays the same object, so that it is not drawn again. A number beyond JavaScript's would be copied, and be none any more.
+      // Unchanged values stay the same objects, so that they are not drawn again. A number with more digits than JavaScript's would be copied, and
+      // lose its type.
       structuralSharing: (before, after) => (hasExactNumber(after) ? after : replaceEqualDeep(before, after))
     }
   }
@@ -32,7 +33,7 @@ const signOut = async () => {
   location.assign(folder)
 }
 
-/** The pages for a signed-in caller; otherwise the sign-in, with why the last one has failed. */
+/** The pages for a signed-in caller. Otherwise the sign-in page, with the reason why the last sign-in failed. */
 const App = ({ failure }: { readonly failure: string | null }) => {
   const me = useMe()
   const [chosen, setChosen] = useState(localStorage.getItem("team"))
@@ -79,7 +80,7 @@ const Returned = ({ signedIn }: { readonly signedIn: Promise<string | null> }) =
 
 const shared = tokenOfShare()
 const answer = answerOfProvider()
-// The code is no part of the browser's history.
+// The code must not stay in the browser's history.
 if (answer !== null) history.replaceState(null, "", folder)
 const signedIn = answer === null ? null : endAtProvider(answer).then(() => null, messageOf)
 

@@ -54,10 +54,7 @@ const lackingOf = (me: Row<"Session">, team: string, call: Call): string | null 
     : `Your key cannot do this: it may not execute ${grantOf(call)}.`
 }
 
-/**
- * What the caller lacks for a call, in words; null: nothing. The gateway decides; the pages only do not offer what it would refuse, and say
- * why.
- */
+/** The right that the caller lacks for a call, in words. Null: none. The gateway decides; the pages only hide what it would refuse, and say why. */
 export const useLacking = (): ((call: Call) => string | null) => {
   const { me, team } = useSession()
   return (call) => lackingOf(me, team, call)

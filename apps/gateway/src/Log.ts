@@ -14,7 +14,7 @@ export const isMoot = (message: unknown): boolean =>
   (Array.isArray(message) ? message[0] : message) === "No healthy runners available"
 
 /** Characters of the log that may wait for its reader. */
-const mostWaiting = 8 * 1024 * 1024
+const maxWaiting = 8 * 1024 * 1024
 
 /**
  * Drops lines while too much of the log waits for its reader (`waiting`, in characters), and then says how many. Without it, a reader that stands
@@ -23,7 +23,7 @@ const mostWaiting = 8 * 1024 * 1024
 export const bounded = (logger: Logger.Logger<unknown, void>, waiting: () => number): Logger.Logger<unknown, void> => {
   let dropped = 0
   return Logger.make((entry) => {
-    if (waiting() > mostWaiting) {
+    if (waiting() > maxWaiting) {
       dropped++
       return
     }

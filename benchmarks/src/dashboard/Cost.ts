@@ -1,5 +1,5 @@
 /**
- * What ten open dashboards cost the gateway: the event path beside the calls that they make, and without them, in turn. The calls are
+ * The cost of ten open dashboards for the gateway: events are measured alternately with and without the calls of the dashboards. The calls are
  * recorded in Chromium and repeated without it, ten times as often: ten browsers on the same machine would take the CPU that is measured.
  */
 import * as Effect from "effect/Effect"
@@ -22,7 +22,7 @@ interface Call {
   readonly clock: number
 }
 
-/** A call as a page makes it at another time: what it asks for since a time, it asks for since as short a time. */
+/** The call as a page would make it at another time: a time in the call keeps its distance to the time of the call. */
 const madeAt = ({ clock, path }: Call, now: number): string =>
   path.replace(/(?<==)\d{4}-\d\d-\d\dT[^&]+/g, (time) =>
     new Date(Date.parse(decodeURIComponent(time)) + now - clock).toISOString()
@@ -45,7 +45,7 @@ const record = Effect.fnUntraced(function* (
   page.on("request", (request) => {
     const { pathname, search } = new URL(request.url())
     const at = performance.now() - began
-    // The generator may need longer than that: what the page asks for later is another half minute's.
+    // The generator may need longer than half a minute. Calls after that time are not counted.
     if (pathname.startsWith("/v1/") && at < recordedSeconds * 1_000)
       calls.push({ path: pathname + search, at, clock: Date.now() })
   })
@@ -71,8 +71,8 @@ const ask = (pool: Pool, authorization: string, path: string) =>
   })
 
 /**
- * The CPU (ms) of one call of each kind by gateway and PostgreSQL, right after the events of which it asks, and how often a page makes it
- * in a minute. Nothing else is asked meanwhile, so that it says the same on a busy machine.
+ * The CPU (ms) of gateway and PostgreSQL for one call of each kind, right after the events that it reads, and how often a page makes the call in a
+ * minute. Nothing else runs on the gateway meanwhile, so the result is the same on a busy machine.
  */
 const costs = Effect.fnUntraced(function* (
   plan: Plan,
@@ -105,7 +105,7 @@ const costs = Effect.fnUntraced(function* (
   return found
 }, Effect.scoped)
 
-/** Repeats the calls for ever, as each of the dashboards would, which did not all begin at the same time. */
+/** Repeats the calls for ever, as each of the dashboards would. The dashboards start at different times. */
 const repeat = (origin: string, authorization: string, calls: ReadonlyArray<Call>) =>
   Effect.gen(function* () {
     const pool = yield* Effect.acquireRelease(
@@ -138,7 +138,7 @@ export const dashboardCost = Effect.fnUntraced(function* (plan: Plan) {
   const calls = yield* record(plan, subject)
   yield* plan.progress(`dashboard-cost: ${calls.length} calls in ${recordedSeconds} s by one dashboard, ${load()}`)
   const offered: Record<"reference" | "gateway", Array<Measurement>> = { reference: [], gateway: [] }
-  // A phase as long as all that a dashboard asks for in its turn.
+  // A phase is as long as one recorded round of calls of a dashboard.
   const phase = { leadIn, seconds: Math.max(seconds, rounds === 1 ? seconds : recordedSeconds / 2), perSecond }
   for (let round = 0; round < rounds; round++) {
     for (const side of round % 2 === 0 ? (["reference", "gateway"] as const) : (["gateway", "reference"] as const)) {

@@ -1,4 +1,4 @@
-/** A live list while requests arrive: how far it is behind, how busy the page is, and whether its memory grows. */
+/** A live list while requests arrive: how old its rows are, how busy the page is, and whether its memory grows. */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { atMost, type Outcome, type Plan, single } from "../Comparison.ts"
@@ -16,8 +16,8 @@ import {
 } from "./Chromium.ts"
 
 /**
- * Each time the newest row changes, `fresh` has how old its event is when it is drawn. `stale` has how old the newest row is, four times
- * a second: at most a reading older, if the page does not fall behind.
+ * `fresh`: the age of the newest row's event when the row is drawn, each time the newest row changes. `stale`: the age of the newest row, four times
+ * a second; if the page keeps up, it is older by at most one reading.
  */
 const lagging = `{
   globalThis.lag = { fresh: [], stale: [], notes: 0 }
@@ -90,7 +90,7 @@ const watched = Effect.fnUntraced(function* (
     const look = yield* inBrowser("look", () => vitals(session))
     at.push((performance.now() - began) / 3_600_000)
     looks.push(look)
-    // The page keeps none of them, so that its memory does not grow by what is measured.
+    // The page keeps none of these values, so that the measurement does not increase its memory.
     frames.push(yield* inBrowser("frames", () => framesOf(page)))
     yield* plan.progress(
       `${name}: heap ${look.megabytes.toFixed(1)} MB, ${look.nodes} nodes, ${look.listeners} listeners, ${load()}`

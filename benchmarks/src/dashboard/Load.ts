@@ -23,7 +23,7 @@ export const dashboardLoad = Effect.fnUntraced(function* (plan: Plan) {
     const one = yield* inBrowser("load the overview", async () => {
       const session = await page.context().newCDPSession(page)
       await session.send("Network.enable")
-      // As for somebody who opens it for the first time.
+      // The cache is empty, as for a reader who opens the dashboard for the first time.
       await session.send("Network.clearBrowserCache")
       const bytes = { files: 0, answers: 0 }
       const answers = new Set<string>()
@@ -36,7 +36,7 @@ export const dashboardLoad = Effect.fnUntraced(function* (plan: Plan) {
       await page.goto("./")
       await page.getByRole("navigation", { name: "Pages" }).waitFor()
       await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor()
-      // The page answers: the field for ids takes the key that leads to it.
+      // The page responds when the key `/` moves the focus to the field for ids.
       await page.keyboard.press("/")
       const interactive = Number(
         await page.evaluate(

@@ -1,4 +1,4 @@
-/** A list of 100,000 events, scrolled to its end by the wheel, and then by the keyboard. */
+/** Scrolls a list of 100,000 events to its end, with the wheel and then with the keyboard. */
 import * as Effect from "effect/Effect"
 import type { Page } from "playwright-core"
 import { atLeast, atMost, type Outcome, type Plan, single } from "../Comparison.ts"
@@ -18,7 +18,7 @@ import {
 const events = 100_000
 const rowHeight = 36
 
-/** Moves until the list has not grown for a while, and says how many rows it has then. */
+/** Scrolls until the list has not grown for a while, and returns the number of its rows. */
 const toTheEnd = async (page: Page, move: () => Promise<void>): Promise<number> => {
   const look = `(() => { const list = document.querySelector(".list"); return [list.scrollHeight, list.scrollTop + list.clientHeight >= list.scrollHeight - 2, list.querySelectorAll(".row.muted").length] })()`
   let last = 0

@@ -5,10 +5,10 @@ import { pathOf } from "./AccountRequest.ts"
 /** Choices that a provider lists for the owner of an account, page by page. */
 
 export interface AccountChoices {
-  /** Of a page, behind the base URL of the account's API; null: the first page. The page may be what a caller made up. */
+  /** The path of a page, below the base URL of the account's API. Null: the first page. A caller may have made up the name of the page. */
   readonly path: (page: string | null) => string
   readonly read: (answer: Json) => ReadonlyArray<Choice>
-  /** The page behind this one; null: there is none. `link`: the header of the answer. */
+  /** The name of the next page. Null: this is the last one. `link`: the header of the answer. */
   readonly next: (answer: Json, link: string, page: string | null) => string | null
 }
 

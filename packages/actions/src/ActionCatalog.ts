@@ -4,7 +4,7 @@ import { type ActionName, actionOf, formatterKey, inlineActionOf, sentToOf } fro
 
 /** The actions that steps may call: those of the providers, and the team's saved ones. */
 
-/** The content of a saved action, which a run uses to its end. */
+/** The content of a saved action. A run uses the same content until it ends. */
 export interface SavedContent {
   readonly provider_key: string
   readonly action_key: string

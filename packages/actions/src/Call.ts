@@ -56,7 +56,7 @@ export interface SendCall {
   readonly output: (answer: Answer) => Json
 }
 
-/** Reads or changes the team's values by key. The output of the step is given at each. */
+/** Reads or changes the team's values by key. Each operation is listed with its output. */
 export interface StoreCall {
   readonly kind: "store"
   readonly operation: StoreOperation

@@ -189,7 +189,7 @@ const settingFaults = ({ config }: Step): ReadonlyArray<ActionComplaint> =>
 
 const inputSchema = (inputs: Settings): Schema.JsonObject => {
   const written = JSON.stringify(settingsSchema(inputs), (key, value) =>
-    // What a destination takes from an event, an action takes from the run.
+    // An action takes from the run what a destination takes from an event.
     key === "description" && String(value).startsWith("Placeholders: ") ? undefined : value
   )
   return JSON.parse(written) as Schema.JsonObject

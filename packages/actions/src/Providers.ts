@@ -54,7 +54,7 @@ const find = ({ action_key, provider_key, version }: ActionName): readonly [Prov
   return found?.[1].version === version ? found : null
 }
 
-/** Of no credentials: of providers that this list does not have, too. */
+/** The result for an action without credentials, and for providers that are not in this list. */
 export { accountMode, noMode }
 
 /** The provider that `callingProviders` does not have. */
@@ -102,7 +102,7 @@ export const inlineActionOf = ({ provider_account_id, ...name }: InlineAction): 
   return fault === null ? action : { ...action, compile: () => Result.fail([fault]) }
 }
 
-/** What a step's own action sends with its call: it holds no credentials itself, but may name an account. */
+/** The credentials for the call of a step's own action. The action holds none itself, but may name an account. */
 export const inlineCredentials = ({ provider_account_id }: InlineAction): Credentials =>
   provider_account_id === null ? noCredentials : { mode: accountMode.key, values: { provider_account_id } }
 

@@ -100,7 +100,9 @@ export interface Subscription {
   readonly expiresAt: number | null
   /** The number of the newest message, for protocols that number them. */
   readonly lastMessageNumber: number | null
-  /** Whether its end was asked for: then a verification of the end is confirmed (WebSub), and one of a beginning refused. */
+  /**
+   * Whether the gateway has asked to end it. If so, a verification of the end is confirmed (WebSub), and a verification of the beginning is refused.
+   */
   readonly ended?: boolean
 }
 
@@ -132,7 +134,7 @@ export interface CallbackReply {
   readonly body: string
 }
 
-/** One thing that happened: it becomes one request of the source. */
+/** One thing that happened at the provider. It becomes one request of the source. */
 export interface Item {
   /**
    * Identifies it in its source and trigger, whether a notification or a poll found it: at most 1,024 characters. Every item with
@@ -191,18 +193,17 @@ export interface Adapter {
     callback: string
   ) => Effect.Effect<Provisioned, ProviderError>
   /**
-   * Extends it; null: the protocol has no renewal, so a new subscription is created, and then the old one is stopped. `verifying`: the
-   * subscription stays as it is, with its end, until a handshake brings the new end (WebSub).
+   * Extends the subscription. Null: the protocol has no renewal, so a new subscription is created, and then the old one is stopped. `verifying`: the
+   * subscription keeps its end until a handshake brings the new one (WebSub).
    */
   readonly renew:
     | ((context: Context, subscription: Subscription, callback: string) => Effect.Effect<Provisioned, ProviderError>)
     | null
-  /** Ends it. A subscription that the provider does not know any more has ended. */
+  /** Ends the subscription. If the provider does not know it any more, it counts as ended. */
   readonly stop: (context: Context, subscription: Subscription, callback: string) => Effect.Effect<void, ProviderError>
   /**
-   * Reads what came to the callback: checks that it is genuine, and what it says. Bounded: it gets the body whole,
-   * takes at most 1,000 items from it, and no time that grows faster than its bytes. What takes longer than some milliseconds is
-   * resumable.
+   * Reads a message to the callback: checks that it is genuine, and returns its meaning. It gets the whole body, takes at most 1,000 items from it,
+   * and its time grows no faster than the body. Work of more than a few milliseconds is resumable.
    */
   readonly receive: (
     subscription: Subscription,
@@ -219,7 +220,7 @@ export interface Polled {
   readonly cursor: Schema.Json
   /** There are more items now: the next poll is at once. */
   readonly more: boolean
-  /** The provider did not know the cursor any more, so this is a bounded listing from the beginning. */
+  /** The provider no longer knew the cursor, so this is a limited listing from the beginning. */
   readonly cursorReset: boolean
 }
 

@@ -7,9 +7,8 @@ import { listOf, memberOf, textOf, timeOf } from "./Foreign.ts"
 import { itemId, itemOf, maxItems } from "./Items.ts"
 
 /**
- * Reads feeds: RSS 0.9x, 1.0 and 2.0, Atom 1.0, and JSON Feed. The XML parser knows no document types and no entities beside XML's
- * own, so a feed can neither expand nor read anything. What it costs is bounded: elements are read as they come, at most 1,000 entries
- * and 100 levels.
+ * Reads feeds: RSS 0.9x, 1.0 and 2.0, Atom 1.0, and JSON Feed. The XML parser knows no document types and no entities beside XML's own, so a feed can
+ * neither expand nor read anything. Its cost is limited: it reads elements as they come, at most 1,000 entries and 100 levels.
  */
 
 export interface Attachment {
@@ -36,14 +35,14 @@ export interface FeedEntry {
 export interface FeedDocument {
   readonly title: string | null
   readonly url: string | null
-  /** Where the feed can be subscribed to, and the address by which it is subscribed. They may be relative. */
+  /** The hub at which the feed can be subscribed to, and the address to subscribe to. Both may be relative URLs. */
   readonly hubs: ReadonlyArray<string>
   readonly self: string | null
   /** The first 1,000, in the feed's order. */
   readonly entries: ReadonlyArray<FeedEntry>
 }
 
-/** Parses a feed in steps; null: it is none. */
+/** Parses a feed in steps. Null: the document is not a feed. */
 export function* parsingFeed(bytes: Uint8Array, contentType: string | null): Resumable<FeedDocument | null> {
   const head = bytes.subarray(0, longestBlank)
   const start = head.findIndex((byte) => byte > 32 && byte !== 0xef && byte !== 0xbb && byte !== 0xbf)
@@ -66,7 +65,7 @@ export function* parsingFeed(bytes: Uint8Array, contentType: string | null): Res
   return reader.document
 }
 
-/** The item of an entry. Its id is the same in a notification and in the feed itself, because it is of the entry alone. */
+/** The item of an entry. Its id depends only on the entry, so it is the same in a notification and in the feed itself. */
 export const entryItem = (feed: FeedDocument, entry: FeedEntry): Item =>
   itemOf(
     entryId(entry),
@@ -74,7 +73,7 @@ export const entryItem = (feed: FeedDocument, entry: FeedEntry): Item =>
     timeOf(entry.published_at) ?? timeOf(entry.updated_at)
   )
 
-/** An entry without id and link is identified by what it says. */
+/** An entry without id and link is identified by its content. */
 export const entryId = ({ content, id, summary, title }: FeedEntry): string =>
   itemId("entry", id ?? `sha256:${hash("sha256", JSON.stringify([title, summary, content]))}`)
 
@@ -138,7 +137,7 @@ const jsonFeed = (feed: unknown): FeedDocument | null => {
   }
 }
 
-/** Everything that is wanted of the document has been read, or it is no feed. Thrown to stop the parser. */
+/** Thrown to stop the parser: everything needed has been read, or the document is not a feed. */
 class Enough extends Error {}
 
 /** The namespaces whose elements a feed may use, with the prefixes that the reader gives them. */
@@ -187,7 +186,7 @@ const maxListed = 100
 const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" }
 const escape = (text: string): string => text.replaceAll(/[&<>"]/g, (sign) => escapes[sign]!)
 
-/** The handler of the parser: keeps the path of open elements, and one text at most. */
+/** The handler of the parser. It keeps the path of open elements, and at most one text. */
 class XmlFeed {
   #root: "rss" | "atom" | null = null
   readonly #path: Array<string> = []

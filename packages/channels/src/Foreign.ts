@@ -1,6 +1,6 @@
 import { isJsonNumber, isJsonObject } from "@tidegate/json/ExactNumber"
 
-/** Members of JSON that a provider sent. Nothing is assumed about it: what has another type is absent. */
+/** Reads members of JSON that a provider sent. A value of an unexpected type counts as absent. */
 export type Foreign = { readonly [name: PropertyKey]: unknown }
 
 export const none: Foreign = {}

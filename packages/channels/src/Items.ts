@@ -10,7 +10,7 @@ import type { Item } from "./Adapter.ts"
 export const maxItems = 1_000
 /** Bytes of an item. */
 export const maxItemBytes = 1_048_576
-/** Bytes of a notification that are taken apart at once. A poll reads what a larger one is about. */
+/** The largest notification (bytes) that is read directly. For a larger one, a poll reads the items. */
 export const maxFatBytes = 1_048_576
 
 const longestId = 1_024
@@ -21,7 +21,7 @@ export const itemId = (kind: string, ...parts: ReadonlyArray<string>): string =>
   return isUpTo(id, longestId) ? id : `${kind}:sha256:${hash("sha256", id)}`
 }
 
-/** One item. A value that is too large is left out, and the item says so: it still happened. */
+/** One item. If its value is too large, the value is left out and the item says so, because the thing still happened. */
 export const itemOf = (id: string, value: unknown, occurredAt: number | null): Item => {
   const body = JSON.stringify(value)
   return Buffer.byteLength(body) <= maxItemBytes

@@ -31,11 +31,11 @@ export interface AccountKind {
   readonly oauth2: ServiceOauth | null
   /** How an account gets its own tokens with the client's credentials (`client_id`, `client_secret`); absent: it cannot. */
   readonly appTokens?: { readonly tokenUrl: string; readonly revocationUrl: string | null }
-  /** The fields of an API key account: they are sealed. It has the field `token`, or `client_secret` with `appTokens`. */
+  /** The fields of an account with an API key. They are stored encrypted. One of them is `token`, or `client_secret` with `appTokens`. */
   readonly fields: ReadonlyArray<AccountField>
   /** The headers that carry the credentials: `token` is the access token or the key. By lower-case name. */
   readonly headers: (token: string, fields: Schema.JsonObject) => Readonly<Record<string, string>>
-  /** Reads whose account it is: a path below the origin, and the members of its answer. */
+  /** How to read the owner of the account: a path below the origin, and the members of its answer. */
   readonly identity: {
     readonly path: string
     readonly id: ReadonlyArray<string>
@@ -56,7 +56,7 @@ interface ServiceOauth extends OauthEndpoints {
   readonly scopes: ReadonlyArray<string>
   /** Parameters beside the usual ones, for example `access_type=offline`. */
   readonly parameters: Readonly<Record<string, string>>
-  /** Where a self-hosted service has them, relative to the account's `base_url`; absent: its accounts cannot be consented to. */
+  /** The endpoints of a self-hosted service, relative to the account's `base_url`. Absent: such accounts cannot be connected by consent. */
   readonly selfHosted?: OauthEndpoints
 }
 

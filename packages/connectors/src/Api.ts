@@ -14,7 +14,7 @@ import {
 import type { Failure } from "./Failure.ts"
 import { type Fill, filling, Unrenderable } from "./Rendering.ts"
 
-/** Calls of third-party APIs: templates make the request, and the body of the answer decides about success as well as the status. */
+/** Calls of third-party APIs. Templates make the request. Both the status and the body of the answer decide about success. */
 
 export interface ApiCall {
   readonly url: string
@@ -35,7 +35,7 @@ interface Calling<Made> {
   readonly make: (fill: Fill, facts: AttemptFacts, message: Message) => Made
 }
 
-/** What is made of an event, or why it cannot be. */
+/** The call that an event becomes, or the reason why there is none. */
 const made =
   <Made>({ make, shownUrl }: Calling<Made>) =>
   (message: Message, facts: AttemptFacts): Made | Refusal => {

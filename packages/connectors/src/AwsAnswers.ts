@@ -7,13 +7,13 @@ import type { Failure } from "./Failure.ts"
 type Meaning = "credentials" | "throttled" | "passing" | "final" | "whole"
 
 /**
- * By error code, in small letters and without the `Exception` that some protocols append. The lists are those of `SendMessage`, `Publish`,
- * `PutEvents` and `PutRecord`, and the ones that all services have. Codes of 4xx that are not here are final.
+ * Failures by error code, in lower case and without the `Exception` that some protocols append. The codes are those of `SendMessage`, `Publish`,
+ * `PutEvents` and `PutRecord`, and those that all services share. A 4xx code that is not listed here is final.
  */
 const meanings: ReadonlyMap<string, Meaning> = new Map(
   (
     [
-      // Not final: the key, its rights or the policy of the target may be repaired while retries last.
+      // Not final, because somebody may repair the key, its rights or the policy of the target while retries last.
       [
         "credentials",
         "accessdenied authfailure authorizationerror expiredtoken incompletesignature invalidaccesskeyid invalidclienttokenid " +
@@ -26,7 +26,7 @@ const meanings: ReadonlyMap<string, Meaning> = new Map(
         "bandwidthlimitexceeded kmsthrottled kmsthrottling limitexceeded priorrequestnotcomplete " +
           "provisionedthroughputexceeded requestlimitexceeded requestthrottled slowdown throttled throttling toomanyrequests"
       ],
-      // Not final: the queue, topic or stream may be made, and its key enabled, while retries last.
+      // Not final, because somebody may create the queue, topic or stream, or enable its key, while retries last.
       [
         "passing",
         "internal internalerror internalfailure kmsdisabled kmsinvalidkeyusage kmsinvalidstate kmsnotfound nonexistentqueue " +
@@ -58,7 +58,7 @@ export interface AwsError {
   readonly said: string
 }
 
-/** The error code of an answer and what is said of it. Services have it in a member, in a header, or in an XML document. */
+/** The error code of an answer, and its message. Depending on the service, they are in a member, in a header, or in an XML document. */
 export const awsErrorIn = (answer: Answer): AwsError => {
   const { __type: type, message, Message: said = message } = answered(answer)
   const document = answer.body.toString("utf8", 0, searched)
@@ -71,7 +71,7 @@ export const awsErrorIn = (answer: Answer): AwsError => {
   return { code: plain, said: text }
 }
 
-/** The quotas are those of a second. Without a time in the answer, the next call comes after one. */
+/** The quotas apply to one second. If the answer gives no time, the next call comes after a second. */
 const untilQuota = 1
 
 const meant = (
@@ -97,7 +97,7 @@ const meant = (
   }
 }
 
-/** Judges an answer. `isProof`: whether the answer names what the service has made of the message. */
+/** Decides about an answer. `isProof`: whether the answer contains the id that the service gives to a message. */
 export const judgeAws =
   (isProof: (answer: Answer) => boolean) =>
   (answer: Answer): Verdict => {
@@ -114,7 +114,7 @@ export const judgeAws =
 /** Statuses that are about the address of a call. */
 const ofAddress: ReadonlySet<number> = new Set([404, 405, 410])
 
-/** Whether an answer that refuses a call for good would be the same for every message. Other refusals may be for one message of the call. */
+/** Whether an answer that finally refuses a call would be the same for every message. Any other refusal may be caused by one message of the call. */
 export const isOfEveryPart = (answer: Answer): boolean =>
   ofAddress.has(answer.status) || meaningOf(awsErrorIn(answer).code) === "whole"
 

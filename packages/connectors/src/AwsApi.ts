@@ -18,7 +18,7 @@ export interface AwsService {
   readonly auth: OpenAuth
 }
 
-/** What is made of one event: throws `Unrenderable` if nothing valid can be. */
+/** Makes the content of a call from one event. Throws `Unrenderable` if nothing valid can be made of it. */
 type Make<Made> = (fill: Fill, facts: AttemptFacts, message: Message) => Made
 
 /** How a service takes several events in one call. Their results are members of the answer, in the order of the parts or with their places as ids. */
@@ -87,13 +87,13 @@ export const judgeJson = (member: string) => judgeAws((answer) => typeof answere
 
 const mebibyte = 1024 * 1024
 
-/** The largest messages that the services can be set to take. A queue, topic or stream may have a lower limit. */
+/** The largest messages (bytes) that the services can be configured to accept. A queue, topic or stream may have a lower limit. */
 export const largest = { sqs: mebibyte, sns: mebibyte, events: mebibyte, kinesis: 10 * mebibyte } as const
 
-/** Where the destination's credentials go: to Amazon, wherever a service is, or to the origin of something else. */
+/** The party that gets the destination's credentials: Amazon (in any region), or the origin of another service. */
 export const awsLeadsTo = (endpoint: string | null): string => (endpoint === null ? "Amazon" : new URL(endpoint).origin)
 
-/** The most that one call may have of several messages. */
+/** The limits of one call with several messages. */
 export const largestBatch = {
   sqs: { maxCount: 10, maxBytes: largest.sqs },
   sns: { maxCount: 10, maxBytes: largest.sns },

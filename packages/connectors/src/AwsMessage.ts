@@ -22,7 +22,7 @@ import { type FieldErrors, setting, type SettingsOf } from "./Settings.ts"
 
 /** What an event becomes in Amazon's messaging services: a text with attributes (SQS, SNS), or one document (EventBridge, Kinesis). */
 
-/** `beside`: where the ids of the event are. */
+/** `beside`: the place of the event's ids, beside the body. */
 export const contentSettings = (beside: string) => ({
   body_template: setting(
     TemplateText(65_536).annotate({
@@ -72,7 +72,7 @@ export interface Content {
 /** The type of all attributes. */
 export const attributeType = "String"
 
-/** Other values are refused, and the media type of a sender is not worth a refused message. */
+/** The service refuses other values. It is better to leave out the sender's media type than to lose the message. */
 const asAttribute = (value: Message["headers"][string] | undefined): string =>
   typeof value === "string" && value.length <= 256 && sendable.test(value) ? value : ""
 
@@ -142,7 +142,7 @@ export const faultsOfFifo = (isFifo: boolean, { message_deduplication_id }: Fifo
     ? []
     : [{ path: "config.message_deduplication_id", message: "is for FIFO targets, whose names end in .fifo" }]
 
-/** An id for a text that the services would not take: only equal texts have to be equal ids. */
+/** An id in place of a text that the services would refuse. Equal texts must give equal ids. */
 export const hashed = (text: string): string => `sha256-${hash("sha256", text, "hex")}`
 
 const idOf = (text: string): string => (/^[!-~]{1,128}$/.test(text) ? text : hashed(text))

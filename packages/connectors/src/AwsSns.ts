@@ -59,7 +59,7 @@ const attributeFields = (attributes: Readonly<Record<string, string>>): Readonly
 /** Bytes of an answer to several messages that are searched: each result has a few hundred. */
 const searched = 65_536
 
-/** What a member of a result may be: none has an entity or an element in it. */
+/** The text of a result's members. They contain no entities and no elements. */
 const members = {
   Id: /<Id>(\d{1,2})<\/Id>/,
   MessageId: /<MessageId>([\w-]{1,128})<\/MessageId>/,
@@ -164,7 +164,7 @@ export const awsSns = connector({
         error: "Code"
       }
     )
-    // A topic that delivers raw messages hands attributes on: to a queue, from which a source may read them.
+    // A topic with raw message delivery passes attributes on to a queue, from which a source may read them.
     return { ...sender, marksMessages: true }
   }
 })

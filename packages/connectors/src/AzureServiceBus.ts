@@ -21,10 +21,10 @@ import { Endpoint } from "./Origin.ts"
 import { type DeliveryTemplate, type Fill, template, TemplateText, Unrenderable } from "./Rendering.ts"
 import { concurrency, needed, pacing, setting, text } from "./Settings.ts"
 
-/** Bytes of a message that namespaces of the premium tier take by HTTP. Others take a quarter. */
+/** The largest message (bytes) that a namespace of the premium tier accepts over HTTP. Other tiers accept a quarter of this. */
 const largest = 1024 * 1024
-/** What one call may have: the service documents no number, and takes as many bytes as of one message. */
-const mostTogether: BatchMost = { maxCount: 100, maxBytes: largest }
+/** The limits of one call. The service documents no maximum number of messages. It accepts as many bytes as for a single message. */
+const maxTogether: BatchMost = { maxCount: 100, maxBytes: largest }
 /** Characters of a session's id and of a subject. */
 const longest = { session_id: 128, subject: 1_024 } as const
 
@@ -32,19 +32,19 @@ const notEntity =
   "must be the name of a queue or topic: at most 260 letters, digits and . - _, with single slashes between its parts"
 const entity = /^(?=.{1,260}$)[A-Za-z\d][\w.-]*(?:\/[A-Za-z\d][\w.-]*)*$/
 
-/** How long a token is valid (seconds). It is made for one call: this is for clocks that differ. */
+/** How long a token is valid (seconds). Each token is for one call; the time allows for clocks that differ. */
 const lifeSeconds = 900
 
 /** The token of a shared access policy for what is at an address, and its secret part. */
 const tokenOf = (key: { readonly name: string; readonly value: string }, address: string, timestampSeconds: number) => {
   const scope = encodeURIComponent(address)
   const expiry = timestampSeconds + lifeSeconds
-  // The key is used as the text that it is, although it looks like base64.
+  // The key looks like base64, but it is used as a text and not decoded.
   const signature = createHmac("sha256", key.value).update(`${scope}\n${expiry}`).digest("base64")
   return `SharedAccessSignature sr=${scope}&sig=${encodeURIComponent(signature)}&se=${expiry}&skn=${encodeURIComponent(key.name)}`
 }
 
-/** Null: the destination has none, but a token of its own in the headers, or nothing. */
+/** Null: the destination has no access policy. It has its own token in the headers, or no credentials. */
 const keyOf = ({ settings }: OpenAuth) =>
   typeof settings["key_name"] === "string" && typeof settings["key"] === "string"
     ? { name: settings["key_name"], value: settings["key"] }
@@ -139,7 +139,7 @@ export const azureServiceBus = connector({
     ...pacing,
     ...concurrency
   },
-  check: (settings) => faultsOfBatches(settings, mostTogether),
+  check: (settings) => faultsOfBatches(settings, maxTogether),
   auths: ["AZURE_SAS_KEY", "OAUTH2_CLIENT_CREDENTIALS"],
   scope: "https://servicebus.azure.net/.default",
   leadsTo: ({ endpoint }) => new URL(endpoint).origin,
@@ -189,7 +189,9 @@ export const azureServiceBus = connector({
         }
       }
     })
-    /** Null: a body in a batch is a text, which other bytes are not. That an empty one may be in it is not documented. */
+    /**
+     * Null: bodies in a batch are texts, so a body of other bytes is sent alone. So is an empty body, because its use in a batch is not documented.
+     */
     const partOf = (fill: Fill, facts: AttemptFacts, message: Message): BatchPart | null => {
       const { body } = message
       withinLimit(body.byteLength, largest)
@@ -202,7 +204,7 @@ export const azureServiceBus = connector({
       })
       return { text, bytes: Buffer.byteLength(text) + 1 }
     }
-    const limits = batchLimits(settings, mostTogether)
+    const limits = batchLimits(settings, maxTogether)
     const sender: HttpSender =
       limits === null
         ? single

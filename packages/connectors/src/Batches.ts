@@ -4,12 +4,12 @@ import type { Answer, BatchCalls, PartResult, Verdict } from "./Connector.ts"
 import type { Failure } from "./Failure.ts"
 import { type FieldErrors, setting, type SettingsOf } from "./Settings.ts"
 
-/** Several events in one call: the setting, and the verdicts of the parts. */
+/** Several events in one call: the setting, and the results of the parts. */
 
 /** The most that a service takes in one call. */
 export type BatchMost = Pick<BatchLimits, "maxCount" | "maxBytes">
 
-/** How long an event waits for others, unless the setting says otherwise, and at most (ms). */
+/** How long (ms) an event waits for other events: by default, and at most. */
 const usualWaitMs = 50
 const longestWaitMs = 5_000
 
@@ -23,16 +23,16 @@ const within = (minimum: number, maximum: number, description: string) => {
   )
 }
 
-/** What any service takes, which documents of the API say for all types. `faultsOfBatches` knows those of one service. */
-const mostOfAny: BatchMost = { maxCount: 500, maxBytes: 10 * 1024 * 1024 }
+/** The highest limits of all services. The API document shows these for every type; `faultsOfBatches` checks the limits of one service. */
+const maxOfAny: BatchMost = { maxCount: 500, maxBytes: 10 * 1024 * 1024 }
 
 /** The setting of types that send several events together. `more`: members that only the type has. */
 export const batchSetting = <const More extends Schema.Struct.Fields>(more: More) => {
   const members = {
-    max_count: within(2, mostOfAny.maxCount, "Events of a call at most; default: what the service takes"),
+    max_count: within(2, maxOfAny.maxCount, "Events of a call at most; default: what the service takes"),
     max_bytes: within(
       1_024,
-      mostOfAny.maxBytes,
+      maxOfAny.maxBytes,
       "Bytes of a call at most, as the service counts them; default: what the service takes. A larger event has its own call"
     ),
     max_wait_ms: within(
@@ -74,7 +74,7 @@ export const batchLimits = ({ batch, max_concurrency }: Batched, most: BatchMost
         maxWaitMs: batch.max_wait_ms ?? usualWaitMs
       }
 
-/** Errors of batches that the service does not take, or that could never be full. */
+/** Errors of settings with batches that the service would refuse, or that could never become full. */
 export const faultsOfBatches = ({ batch, max_concurrency: atOnce }: Batched, most: BatchMost): FieldErrors => {
   if (batch === null) return []
   const fewest = batch.max_count ?? 2
@@ -98,8 +98,8 @@ const above = (name: string, value: number | undefined, most: number): FieldErro
     : [{ path: `config.batch.${name}`, message: `must be at most ${most}: the service takes no more in one call` }]
 
 /**
- * Judges a call that the service takes or refuses as a whole. `isOfContent`: whether it was refused for what is in it, so that each part has to be
- * sent alone.
+ * Decides about a call that the service accepts or refuses as a whole. `isOfContent`: whether the content was the reason of the refusal, so that each
+ * part has to be sent alone.
  */
 export const judgeWhole =
   (
@@ -113,9 +113,9 @@ export const judgeWhole =
   }
 
 /**
- * Judges the parts of a call. `judgeCall`: the verdict of a call that did not succeed as a whole. `isOfEveryPart`: whether each part would be
- * refused in the same way, so that none has to be sent alone. `resultsOf`: the result of the part at a place; undefined if the answer has
- * none. `judgePart`: its verdict.
+ * Decides about the parts of a call. `judgeCall`: decides about a call that did not succeed as a whole. `isOfEveryPart`: whether each part would be
+ * refused in the same way, so that none has to be sent alone. `resultsOf`: returns the result of the part with an index; undefined if the answer has
+ * none. `judgePart`: decides about that result.
  */
 export const judgeParts =
   <Result>({

@@ -16,7 +16,7 @@ export const maxAtOnce = 200
 export const messagesAtOnce = (max_concurrency: number | null): number =>
   Math.min(max_concurrency ?? usualAtOnce, maxAtOnce)
 
-/** What a message says of its event, beside the body. */
+/** The properties of a message that describe its event. */
 export const eventFields = (facts: AttemptFacts): Readonly<Record<string, string>> => ({
   event_id: facts.eventId,
   request_id: facts.requestId,
@@ -36,14 +36,14 @@ export interface Meaning {
   readonly isStale?: true
 }
 
-/** Not final, because what is wrong at the broker may be repaired while retries last. */
+/** Not final, because somebody may repair the broker while retries last. */
 export const passing = (what: string, code: AttemptErrorCode = "BAD_RESPONSE"): Meaning => ({
   code,
   final: false,
   what
 })
 
-/** The server is not the one to send to any more. */
+/** This server must not be used any more: another one has taken its place. */
 export const stale = (what: string): Meaning => ({ ...passing(what), isStale: true })
 
 /** The broker would refuse the same message again. */
@@ -54,9 +54,9 @@ const unknown = passing("the broker has refused the message")
 export interface Refusals {
   /** By the codes of the protocol. */
   readonly meanings: Readonly<Record<string, Meaning>>
-  /** The key of a code's meaning, if the code has none of its own. */
+  /** The key whose meaning applies if a code has no meaning of its own. */
   readonly classOf?: (code: string) => string
-  /** What the broker may repeat, and nobody is shown. */
+  /** Secrets that the broker may repeat in its messages, and that must be masked. */
   readonly secrets: ReadonlyArray<string>
 }
 
@@ -69,7 +69,7 @@ export const refusalsOf =
     const failure = new SessionFailure({
       code: meaning.code,
       message: refusalText(meaning.what, code, said, secrets),
-      // The broker ends the connection without naming the message: others under way were not refused.
+      // The broker ends the connection without saying which message it has refused. The other messages under way were not refused.
       final: meaning.final && !shared,
       broken: meaning.isStale === true
     })
@@ -83,7 +83,7 @@ export interface Publishing<P extends BrokerProtocol> extends Omit<Refusals, "se
   readonly messageOf: (message: Message, facts: AttemptFacts) => BrokerProtocols[P]["message"]
   /** The password, unless others are named. */
   readonly secrets?: ReadonlyArray<string>
-  /** The recorded answer, from what the broker calls the message. */
+  /** Makes the recorded answer from the broker's id of the message. */
   readonly answer: (said: string) => Schema.JsonObject
 }
 

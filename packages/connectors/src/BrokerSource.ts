@@ -15,16 +15,16 @@ import {
   Subscriptions
 } from "./Subscriptions.ts"
 
-const mostPrefetched = 200
-const notPrefetch = `must be a whole number from 1 to ${mostPrefetched}`
+const maxPrefetched = 200
+const notPrefetch = `must be a whole number from 1 to ${maxPrefetched}`
 
 /** How many messages are under way at once. */
 export const prefetching = (description: string) =>
-  setting(wholeNumber(1, mostPrefetched, notPrefetch).annotate({ description }), 50, notPrefetch)
+  setting(wholeNumber(1, maxPrefetched, notPrefetch).annotate({ description }), 50, notPrefetch)
 
-/** What a subscription has beside its settings and credentials. */
+/** What a subscription needs in addition to its settings and credentials. */
 export interface Access {
-  /** The tokens that are got for the credentials; null: they are used as they are. */
+  /** The source of tokens that the credentials are exchanged for. Null: the credentials are used directly. */
   readonly bearer: Bearer | null
   readonly origins: Origins
 }
@@ -37,11 +37,11 @@ export interface BrokerSourceOf<Own extends Settings, P extends SubscriptionProt
   readonly description: string
   /** The members of `config.subscription`. */
   readonly settings: Own
-  /** Why the complete settings do not go together. */
+  /** Returns the errors of settings that are valid alone, but not together. */
   readonly check?: (settings: SettingsOf<Own>) => FieldErrors
   /** The types of credentials with which the gateway may sign in at the broker. Null: it may also have none. */
   readonly auths: readonly [BrokerAuthType, ...ReadonlyArray<BrokerAuthType | null>]
-  /** Where the settings send the credentials: they are not sent elsewhere unless they are written again. */
+  /** The address to which the settings send the credentials. If a change leads to another address, the credentials must be written again. */
   readonly leadsTo: (settings: SettingsOf<Own>) => string
   readonly protocol: P
   /** Default scope of tokens, if `config.auth.scope` is not written. */
@@ -71,7 +71,7 @@ export interface BrokerSource extends Omit<
   ) => Effect.Effect<Subscription, BrokerRefusal | SessionFailure, Subscriptions | Scope.Scope>
 }
 
-/** The table reads rows whatever their settings are: a row gets only settings that were completed by its own schemas. */
+/** The type of the table does not know the settings of its rows. A row only gets settings that its own schemas have completed. */
 export const brokerSource = <const Own extends Settings, P extends SubscriptionProtocol>({
   place,
   ...row

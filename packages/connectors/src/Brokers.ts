@@ -9,13 +9,13 @@ export interface AmqpExchange extends ServerSignIn {
 }
 
 export interface AmqpMessage {
-  /** At most 255 bytes each, as the names and values of `headers` that are not. */
+  /** At most 255 bytes each, like the names of `headers`. The values of `headers` may be longer. */
   readonly id: string
   readonly routingKey: string
   readonly contentType: string | null
   readonly contentEncoding: string | null
   readonly headers: Readonly<Record<string, string>>
-  /** Whether the broker keeps it over a restart, where its queue is kept. */
+  /** Whether the message survives a restart of the broker, if its queue is durable. */
   readonly persistent: boolean
   /** Whether a message that no queue gets is a failure. */
   readonly mandatory: boolean
@@ -69,8 +69,8 @@ export interface KafkaPlace extends Omit<ServerSignIn, "host" | "port"> {
 /** A topic to which records are published. */
 export interface KafkaTopic extends KafkaPlace {
   /**
-   * What one request has of a partition at most, and how long (ms) its first record waits for others. Null: the records go together that come
-   * while another request is under way.
+   * The limits of the records of one partition in a request, and how long (ms) the first record waits for others. Null: a request contains the
+   * records that come while another request is under way.
    */
   readonly batch: { readonly maxCount: number; readonly maxBytes: number; readonly maxWaitMs: number } | null
 }
@@ -102,18 +102,18 @@ export interface MysqlTable extends ServerSignIn {
   readonly table: string
   /** The columns that each row fills, in this order. */
   readonly columns: ReadonlyArray<string>
-  /** A column that gets the server's time; null: none does. */
+  /** A column that gets the server's time. Null: no column. */
   readonly timed: string | null
-  /** Whether a row that is there already is as good as inserted. */
+  /** Whether an existing row counts as inserted. */
   readonly ignoresDuplicates: boolean
 }
 
-/** Rows that are inserted with one statement: all or none, where the table has transactions. */
+/** Rows that are inserted with one statement: all or none, if the table supports transactions. */
 export interface MysqlRows {
   readonly rows: ReadonlyArray<ReadonlyArray<string>>
 }
 
-/** The protocols: what is opened, and what is published over it. A new protocol is a line here. */
+/** The protocols, each with the settings of its connection and the type of its messages. A new protocol is one line here. */
 export interface BrokerProtocols {
   readonly amqp: { readonly place: AmqpExchange; readonly message: AmqpMessage }
   readonly redis: { readonly place: RedisDatabase; readonly message: RedisEntry }
@@ -136,16 +136,16 @@ export class BrokerRefusal extends Data.TaggedError("BrokerRefusal")<{
 }> {}
 
 /**
- * Publishes a message, and returns what the broker calls it once the broker has confirmed it. May be interrupted at any point.
- * `mayStart` is called once there is a connection: if it returns false, nothing is sent.
+ * Publishes a message, waits for the broker's confirmation, and returns the broker's id of the message. May be interrupted at any point. `mayStart`
+ * is called once there is a connection: if it returns false, nothing is sent.
  */
 export type Publish<M> = (message: M, mayStart: () => boolean) => Effect.Effect<string, BrokerRefusal | SessionFailure>
 
-/** Connects to the message brokers of others. */
+/** Connects to external message brokers. */
 export class Brokers extends Context.Service<
   Brokers,
   {
-    /** Connects when the first message is published, and again if the broker has hung up. Closes its connection with the scope. */
+    /** Connects when the first message is published, and again if the broker has closed the connection. Closes its connection with the scope. */
     readonly open: <P extends BrokerProtocol>(
       protocol: P,
       place: BrokerProtocols[P]["place"]

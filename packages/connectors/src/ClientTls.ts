@@ -8,14 +8,14 @@ import { type FieldErrors, type NoSetting, secret, setting, type SettingsOf, tex
 /** Settings with which a destination shows a certificate to its server (mTLS), and trusts authorities of its own. */
 
 const longestPem = 65_536
-const mostCertificates = 10
+const maxCertificates = 10
 
 const block = /-----BEGIN CERTIFICATE-----[A-Za-z\d+/=\s]+-----END CERTIFICATE-----/g
 
-/** The certificates in a text; null: it has none, too many, or one that cannot be read. */
+/** The certificates in a PEM text. Null: it has none, too many, or one that cannot be read. */
 const certificatesIn = (pem: string): ReadonlyArray<X509Certificate> | null => {
   const blocks = pem.match(block) ?? []
-  if (blocks.length === 0 || blocks.length > mostCertificates) return null
+  if (blocks.length === 0 || blocks.length > maxCertificates) return null
   try {
     return blocks.map((one) => new X509Certificate(one))
   } catch {
@@ -33,7 +33,7 @@ const Certificates = text.check(
   Schema.makeFilter(
     (pem: string) =>
       (pem.length <= longestPem && expiryOf(pem) !== null) ||
-      `must be 1 to ${mostCertificates} certificates in PEM, at most ${longestPem} characters`,
+      `must be 1 to ${maxCertificates} certificates in PEM, at most ${longestPem} characters`,
     { toJsonSchema: () => ({ maxLength: longestPem, pattern: "-----BEGIN CERTIFICATE-----" }) }
   )
 )
@@ -66,7 +66,7 @@ export const clientTls = {
   )
 }
 
-/** What a read shows beside the settings. It may be written back, and has no effect. */
+/** Members that a read shows in addition to the settings. They may be written back, and have no effect. */
 export const derivedOfTls: Readonly<Record<string, NoSetting>> = {
   client_certificate_expires_at: Schema.NullOr(Schema.String).annotate({
     message: "must be a string or null",
@@ -126,7 +126,7 @@ export const faultsOfTls = ({
   return message === null ? [] : fault("client_key", message)
 }
 
-/** What the HTTP client needs; undefined: nothing of its own. */
+/** The certificate and the authorities for the HTTP client. Undefined: the destination has none of its own. */
 export const tlsOf = ({ client_certificate, client_key, server_ca }: TlsSettings): ClientTls | undefined =>
   client_certificate === null && server_ca === null
     ? undefined

@@ -53,9 +53,9 @@ export interface Connector<Own extends Settings = Settings> {
   readonly perStep?: PerStep
   /** Whether deliveries contain the path and the query of their request. Without it they do if a template names them. */
   readonly carriesPath?: (config: Config) => boolean
-  /** Whether it sends through a tunnel: requests count the events that do. */
+  /** Whether the type sends through a tunnel. Requests count their events that do so. */
   readonly isTunnel?: true
-  /** Whether consumers fetch its messages: without one, nothing of its destinations is due. */
+  /** Whether consumers fetch the messages. While no consumer asks, no event of such a destination is due. */
   readonly isPulled?: true
   /** The address to which the settings send the destination's credentials, if settings can change it. A changed address needs new credentials. */
   readonly leadsTo?: (settings: SettingsOf<Own>) => string
@@ -74,7 +74,7 @@ export interface Connector<Own extends Settings = Settings> {
 export interface PerStep {
   /** Settings that are no inputs of a step. */
   readonly without?: ReadonlyArray<string>
-  /** The input that takes the place of an event's body. */
+  /** The step's input that is sent in place of an event's body. */
   readonly payload: Setting
   /** The name of that input. */
   readonly name: string
@@ -167,7 +167,7 @@ export class Refusal extends Data.Class<{
   readonly shownUrl: string
 }> {}
 
-/** A target's answer, or the kept part of it. */
+/** The answer of a target, up to the capture limit. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, Values[string] | undefined>>
@@ -187,9 +187,9 @@ interface Requesting {
 /** Sends by HTTP. Pure: egress does the sending. */
 export interface HttpSender extends Requesting {
   readonly kind: "http"
-  /** Whether the mark against loops is part of what is sent: a source reads it from there, when the target is a broker. */
+  /** Whether the sent message contains the loop mark. If the target is a broker, a source reads the mark from the message. */
   readonly marksMessages?: true
-  /** The longest call of an event (ms); absent: the usual time, less what was spent on a token. */
+  /** How long (ms) the call of an event may take. Absent: the usual timeout, less the time that was spent on a token. */
   readonly timeoutMs?: number
   /** Sends several events with one call, each with an attempt of its own; absent: each event has its own call. Steps always have. */
   readonly batch?: BatchCalls
@@ -200,13 +200,13 @@ export interface HttpSender extends Requesting {
   readonly complete?: (request: OutboundRequest, facts: AttemptFacts) => Promise<OutboundRequest>
 }
 
-/** What a call of several events has of one of them. `bytes`: as the service counts them. */
+/** The part of one event in a call of several events. `bytes`: its size, as the service counts it. */
 export interface BatchPart {
   readonly text: string
   readonly bytes: number
 }
 
-/** What a call of several events means for one of them. `body`: its part of the answer, for the record of its attempt. */
+/** The result of a call of several events for one of them. `body`: its part of the answer, for the record of its attempt. */
 export interface PartResult {
   readonly verdict: Verdict
   readonly body: Buffer
@@ -218,15 +218,15 @@ export interface BatchCalls {
   readonly method: string
   readonly shownUrl: string
   readonly limits: BatchLimits
-  /** Null: no call of several events can have this one, so it has its own. */
+  /** Null: this event cannot be part of a call of several events, so it gets a call of its own. */
   readonly part: (message: Message, facts: AttemptFacts) => BatchPart | Refusal | null
-  /** A call of these parts, which are of these attempts. The result of a part is found by its place. */
+  /** Makes a call of these parts, which belong to these attempts. The results are found by the index of the part. */
   readonly call: (parts: ReadonlyArray<BatchPart>, facts: ReadonlyArray<AttemptFacts>) => OutboundRequest
   /** Takes the place of the sender's own `complete` for these calls. */
   readonly complete?: NonNullable<HttpSender["complete"]>
   /**
-   * Decides about each of `count` parts. Null: the whole call was refused for what is in it, so that each part has to be sent alone to find out
-   * whose fault it is. A call of one part is always decided.
+   * Decides about each of `count` parts. Null: the service refused the whole call because of its content, so each part has to be sent alone to find
+   * the one that is wrong. With one part, the result is never null.
    */
   readonly judge: (answer: Answer, count: number) => ReadonlyArray<PartResult> | null
 }
@@ -276,14 +276,12 @@ export interface TunnelSender extends Requesting {
   readonly origin: string
 }
 
-/**
- * Sends nothing: a consumer fetches what was prepared, and says how it ended. While nobody asks, nothing is prepared. Pure.
- */
+/** Sends nothing: a consumer fetches the prepared message and reports the result. While no consumer asks, nothing is prepared. Pure. */
 export interface PullSender extends Requesting {
   readonly kind: "pull"
-  /** The origin of prepared requests, which is nobody's. */
+  /** The origin of prepared requests. No host has it, because nothing is sent there. */
   readonly origin: string
-  /** How long a consumer has for a message (ms). */
+  /** How long (ms) a consumer may take for a message. */
   readonly leaseMs: number
 }
 

@@ -70,7 +70,7 @@ export const knownOrigins: ReadonlySet<string> = new Set([
   "https://oauth2.googleapis.com"
 ])
 
-/** The types whose destinations have nothing due until a consumer asks. */
+/** The types whose events are only due while a consumer asks for them. */
 export const pulledTypes: ReadonlyArray<string> = connectors.filter(({ isPulled }) => isPulled).map(({ type }) => type)
 
 const parts = ["path", "query"] as const

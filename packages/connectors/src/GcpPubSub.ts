@@ -43,8 +43,8 @@ export const leadsToPubSub = ({ endpoint }: { readonly endpoint: string | null }
   endpoint === null ? pubSubApi : new URL(endpoint).origin
 
 /**
- * What a subscriber learns of the event beside its body. A value that is empty or too long for the service is left out. A loop mark is that long only
- * if others have written most of it: the next message of the loop has a short one.
+ * The attributes that tell a subscriber about the event. A value that is empty or too long for the service is left out. A loop mark is too long only
+ * if other gateways have written most of it; the next message of the loop then has a short one.
  */
 const attributesOf = (message: Message, facts: AttemptFacts): Readonly<Record<string, string>> => {
   const contentType = message.headers["content-type"]

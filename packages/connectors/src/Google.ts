@@ -80,8 +80,8 @@ export const judgeGoogle = (answer: Answer, isDone: (body: Readonly<Record<strin
 }
 
 /**
- * The error code of an answer, what is said of it, and its details. The code is null where it is not one of Google's, for example because
- * a load balancer has answered.
+ * The error code of an answer, its message, and its details. The code is null if it is not one of Google's, for example because a load balancer has
+ * answered.
  */
 export const googleErrorIn = (
   answer: Answer

@@ -32,7 +32,7 @@ const parameterName = (part: string): string => {
   return /[%+]/.test(name) ? ([...new URLSearchParams(name).keys()][0] ?? "") : name
 }
 
-/** A URL with this parameter once, whatever it had; all other parts stay as they are. */
+/** The URL with this parameter exactly once, whether or not it had the parameter before. All other parts stay as they are. */
 const withParameter = (url: string, name: string, value: string): string => {
   const at = url.indexOf("?")
   const [place, query] = at === -1 ? [url, ""] : [url.slice(0, at), url.slice(at + 1)]

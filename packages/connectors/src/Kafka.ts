@@ -12,19 +12,19 @@ import { inUrl, isAddress, serverConnection, textOf } from "./Server.ts"
 import { concurrency, needed, pacing, setting, type SettingsOf, text } from "./Settings.ts"
 
 const longestKey = 1_024
-/** Of one request: the records that may be under way, and the bytes that a topic takes unless it is set to take more. */
-const mostOfBatch: BatchMost = { maxCount: maxAtOnce, maxBytes: 1_000_000 }
-const mostServers = 10
+/** The limits of one request: as many records as may be under way, and the bytes that a topic accepts by default. */
+const maxOfBatch: BatchMost = { maxCount: maxAtOnce, maxBytes: 1_000_000 }
+const maxServers = 10
 const longestServers = 2_048
 
-/** The servers of `host:port,host:port`; null: one of them is none. An IPv6 address has brackets. */
+/** The servers in `host:port,host:port`. Null: one of them is not a server. An IPv6 address has brackets. */
 const serversIn = (written: string): ReadonlyArray<{ readonly host: string; readonly port: number }> | null => {
   const servers = written.split(",").map((one) => {
     const [, v6, name, port] = /^(?:\[([^\]]*)\]|([^:[\]]*)):(\d{1,5})$/.exec(one.trim()) ?? []
     return { host: v6 ?? name ?? "", port: Number(port) }
   })
   const areServers = servers.every(({ host, port }) => isAddress(host) && port >= 1 && port <= 65_535)
-  return areServers && servers.length <= mostServers ? servers : null
+  return areServers && servers.length <= maxServers ? servers : null
 }
 
 const Servers = text
@@ -36,7 +36,7 @@ const Servers = text
     Schema.makeFilter(
       (written: string) =>
         (written.length <= longestServers && serversIn(written) !== null) ||
-        `must be 1 to ${mostServers} times host:port, with commas between them`,
+        `must be 1 to ${maxServers} times host:port, with commas between them`,
       {
         toJsonSchema: () => ({
           maxLength: longestServers,
@@ -77,8 +77,8 @@ const keyOf = (message: Message, facts: AttemptFacts, key: DeliveryTemplate | nu
 const notIn = (what: string): Meaning => passing(what, "AUTH_REJECTED")
 
 /**
- * Errors that mean more than that the broker has refused the record. Those of rights are not final, although Kafka's clients give up after
- * them: the rights may be given while retries last. Nor is an error that the broker itself does not know.
+ * Errors with a meaning beyond "the broker has refused the record". Missing rights are not final, although Kafka's own clients give up after them:
+ * somebody may grant the rights while retries last. An error that the broker itself cannot explain is not final either.
  */
 const particular: Readonly<Record<string, Meaning>> = {
   SASL_AUTHENTICATION_FAILED: notIn("the cluster does not know the user or the password"),
@@ -164,7 +164,7 @@ export const kafka = connector({
     ...pacing,
     ...concurrency
   },
-  check: (settings) => faultsOfBatches(settings, mostOfBatch),
+  check: (settings) => faultsOfBatches(settings, maxOfBatch),
   auths: ["DATABASE_PASSWORD", "NO_AUTH"],
   leadsTo: leadsToCluster,
   credentials: "mask",
@@ -185,13 +185,13 @@ export const kafka = connector({
   },
   open: (config, { settings }) => {
     const key = config.key === null ? null : template(config.key)
-    const batch = batchLimits(config, mostOfBatch)
+    const batch = batchLimits(config, maxOfBatch)
     const place = { ...kafkaPlace(config, settings), batch }
     return {
       kind: "session",
       method: "PRODUCE",
       shownUrl: `kafka://${inUrl(place.servers[0]!)}/${config.topic}`,
-      // The partitions of a topic collect their records side by side.
+      // The partitions of a topic fill their batches at the same time.
       atOnce: messagesAtOnce(config.max_concurrency ?? (batch === null ? null : maxAtOnce)),
       connect: publishing({
         protocol: "kafka",
@@ -202,7 +202,7 @@ export const kafka = connector({
           value: message.body
         }),
         meanings,
-        // `{partition} {offset}`; a broker that had the record already may not know its offset any more.
+        // `{partition} {offset}`. If the broker already had the record, it may no longer know the offset.
         answer: (said) => {
           const [partition, offset] = said.split(" ")
           return {

@@ -1,4 +1,4 @@
-/** What Kafka calls its error codes, as far as a publisher and a consumer are answered by them, and whether its own clients repeat the call. */
+/** The names of the Kafka error codes that a publisher or a consumer can get, and whether Kafka's own clients repeat the call. */
 
 interface KafkaError {
   readonly name: string

@@ -10,7 +10,7 @@ import { needed, pacing, setting, text } from "./Settings.ts"
 import { insertingSession, largestStatement } from "./SqlBatch.ts"
 import { columnsOf, database, faultsOf, Identifier, notDatabase, rowOf } from "./SqlRow.ts"
 
-/** What is not ready may be repaired while retries last. */
+/** Not final, because somebody may repair the server while retries last. */
 const signIn = passing("the server does not let the destination in", "AUTH_REJECTED")
 const tooMuch = passing("the server has no room", "DB_UNAVAILABLE")
 const tooLarge = lasting("the row is larger than the server takes")
@@ -137,7 +137,7 @@ export const mysql = connector({
       kind: "session",
       method: "INSERT",
       shownUrl: `mysql://${inUrl(config)}/${encodeURIComponent(config.database)}`,
-      // The protocol has one statement at a time on a connection. While one is under way, the rows of the next gather.
+      // A connection can have only one statement under way. Meanwhile, rows gather for the next statement.
       atOnce: limits === null ? 1 : null,
       connect: Effect.gen(function* () {
         const publish = yield* (yield* Brokers).open("mysql", {

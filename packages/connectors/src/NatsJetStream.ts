@@ -47,7 +47,9 @@ const StreamName = text
 /** Words between dots. */
 const subjectForm = /^[^\s\p{Cc}.*>]+(?:\.[^\s\p{Cc}.*>]+)*$/u
 
-/** Senders may decide what a template makes. Subjects of the server itself would be commands: they delete a stream, for example. */
+/**
+ * The result of a template may contain values from senders. Messages to the server's own subjects would be commands, for example to delete a stream.
+ */
 const isReserved = (subject: string): boolean => subject.startsWith("$") || subject.startsWith("_")
 
 const subjectOf = (subject: string): string => {
@@ -76,7 +78,7 @@ const headersOf = (message: Message, facts: AttemptFacts, stream: string): NatsM
   }
 }
 
-/** By the code of JetStream, or by one of the publisher's words for an error of the server. */
+/** By the error code of JetStream, or by one of the names that the publisher gives to the server's errors. */
 const meanings: Readonly<Record<string, Meaning>> = {
   AUTHORIZATION: passing("the server does not let the destination in", "AUTH_REJECTED"),
   PERMISSIONS: passing("the user may not publish to this subject, or not get the confirmation", "AUTH_REJECTED"),

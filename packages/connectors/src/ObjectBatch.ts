@@ -18,9 +18,9 @@ import { isOfSize, judgeObjectStore } from "./ObjectStoreAnswers.ts"
 import { filledJson, filling, template, Unrenderable } from "./Rendering.ts"
 import { type FieldErrors, type SettingsOf, text } from "./Settings.ts"
 
-/** Several events in one object: a line of JSON each (NDJSON), under a key that only these events have. */
+/** Several events in one object: one line of JSON for each (NDJSON). The key is derived from these events, so no other object has it. */
 
-/** What one object may have. It bounds the memory: an object is put together before it is sent. */
+/** The limits of one object. They bound memory, because the whole object is built before it is sent. */
 const most: BatchMost = { maxCount: 500, maxBytes: 10 * 1024 * 1024 }
 
 const longestTemplate = 512
@@ -41,7 +41,7 @@ type KeyValues = Readonly<Record<Placeholder, string>>
 
 const rendered = (key: KeyTemplate, values: KeyValues): string => key.render((name) => values[name], textEscape) ?? ""
 
-/** Values as long as any. Their characters are letters, digits and underscores, as those of all values. */
+/** Example values with the greatest length. Like real values, they consist of letters, digits and underscores. */
 const anyValues: KeyValues = {
   team_id: "t".repeat(64),
   destination_id: "d".repeat(64),
@@ -108,7 +108,7 @@ export const faultsOfObjectBatch = (settings: Batched & OfOneEvent, usual: OfOne
           : [{ path: "config.content_type", message: `must be ${usual.content_type} with batch: its lines are JSON` }])
       ]
 
-/** The same for the same events, in whatever order: a repeated call writes the same object, and no other call does. */
+/** The same for the same events in any order: a repeated call writes the same object, and no other call writes this object. */
 const batchId = (facts: ReadonlyArray<AttemptFacts>): string => {
   const ids = facts.map(({ eventId }) => eventId).toSorted()
   return createHash("sha256").update(ids.join("\n")).digest("hex").slice(0, 32)
@@ -116,7 +116,7 @@ const batchId = (facts: ReadonlyArray<AttemptFacts>): string => {
 
 const keyValues = (facts: ReadonlyArray<AttemptFacts>): KeyValues => {
   const [{ destinationId, teamId }] = facts as readonly [AttemptFacts, ...ReadonlyArray<AttemptFacts>]
-  // Not the time of the call: a repeated one would write another object.
+  // The time of the call is not used, because a repeated call would write another object.
   const oldest = new Date(Math.min(...facts.map(({ createdAt }) => createdAt))).toISOString()
   return {
     team_id: teamId,
@@ -135,7 +135,10 @@ const onOneLine = (json: string): string => json.replaceAll(/[\r\n]+/g, " ")
 const isJson = (body: Uint8Array): boolean =>
   body.byteLength <= maxParsedBytes && isUtf8(body) && parseJson(body).kind === "json"
 
-/** An event without a template. What is no JSON, or too large to find out, is base64: every line has to be JSON, and no byte may be lost. */
+/**
+ * The line of an event without a template. Every line must be JSON, and no byte may be lost. So a body that is not JSON, or too large to check, is
+ * written as base64.
+ */
 const lineOf = (message: Message, facts: AttemptFacts, hasMetadata: boolean): string => {
   const { body } = message
   const coding = codingOf(message)
@@ -148,7 +151,7 @@ const compressed = promisify(gzip)
 
 const method = "PUT"
 
-/** Puts several events into one object of a bucket; null: each has its own. `sign`: completes the request. */
+/** Puts several events into one object of a bucket. Null: each event has its own object. `sign`: completes the request. */
 export const batchOf = (
   { batch, body_template, include_metadata, max_concurrency }: Batched,
   bucket: string,
@@ -162,7 +165,7 @@ export const batchOf = (
   const key = Result.getOrThrow(compileTemplate(written, placeholders))
   const body = body_template === null ? null : template(body_template)
 
-  /** Compressing takes time, which the event loop does not have. */
+  /** Compresses outside of the event loop, which it would block. */
   const packed = async (request: OutboundRequest): Promise<OutboundRequest> => ({
     ...request,
     headers: [...request.headers, "content-encoding", "gzip"],

@@ -39,7 +39,7 @@ const readBytes = 4_096
 
 const codeIn = (document: string): string | undefined => /<Code>\s*([\w.-]{1,64})\s*<\/Code>/.exec(document)?.[1]
 
-/** Whether an object was refused for its size: a store does not look into objects, so every other refusal is that of any object. */
+/** Whether the store refused the object because of its size. A store does not read objects, so any other reason would apply to every object. */
 export const isOfSize = ({ body, status }: Answer): boolean =>
   status === 413 || codeIn(body.toString("latin1", 0, readBytes)) === "EntityTooLarge"
 

@@ -9,5 +9,5 @@ export const Endpoint = HttpUrl(512).check(
   })
 )
 
-/** The setting with the origin of a service that is not at its usual place. */
+/** The setting for the origin of a service that is not at its usual address. */
 export const endpointOf = (description: string) => setting(Endpoint.annotate({ description }), null)

@@ -3,7 +3,7 @@ import { brokerSource, prefetching } from "./BrokerSource.ts"
 import { leadsToPubSub, projectId, pubSubApi, pubSubEndpoint, PubSubName, pubSubScope } from "./GcpPubSub.ts"
 import { needed } from "./Settings.ts"
 
-/** Seconds that the first call may take, with the one for a token: its answer comes at once. */
+/** Seconds that the first call may take, including the call for a token. The service answers the first call at once. */
 const connectTimeout = 40
 
 const notIn = passing("the service does not let the source in")
@@ -53,12 +53,12 @@ export const pubSubSource = brokerSource({
     ABORTED: unavailable,
     CANCELLED: unavailable,
     DEADLINE_EXCEEDED: unavailable,
-    // What answers so is not the service itself, for example a load balancer before it.
+    // Such an answer does not come from the service itself, but for example from a load balancer in front of it.
     "HTTP 401": notIn,
     "HTTP 429": tooMany,
     ...Object.fromEntries([500, 502, 503, 504].map((status) => [`HTTP ${status}`, unavailable]))
   },
-  // Of an emulator: the key of a service account cannot be one that nobody has.
+  // The example is for an emulator, because it cannot contain a valid key of a service account.
   example: {
     subscription: {
       project_id: "my-shop",

@@ -3,7 +3,7 @@ import { connector, judgeStatus } from "./Connector.ts"
 import { forward } from "./HttpDelivery.ts"
 import { pacing, setting } from "./Settings.ts"
 
-/** No host has this name: nothing is sent there. Path and query of a message follow it in the record of an attempt. */
+/** No host has this name, because nothing is sent there. In the record of an attempt, it is followed by the path and query of the message. */
 const origin = "https://consumer.invalid"
 
 const seconds = "must be a whole number from 1 to 3600"

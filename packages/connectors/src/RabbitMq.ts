@@ -48,7 +48,7 @@ const messageOf = (
   }
 }
 
-/** By the reply code of AMQP. `NACK` and `BLOCKED` are the broker's other ways to refuse. */
+/** By the reply code of AMQP. `NACK` and `BLOCKED` stand for the two refusals without a reply code. */
 const meanings: Readonly<Record<string, Meaning>> = {
   "311": lasting("the message is too large for the broker"),
   "312": passing("no queue gets a message with this routing key"),

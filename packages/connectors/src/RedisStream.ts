@@ -16,10 +16,10 @@ import {
 import { concurrency, needed, pacing, setting } from "./Settings.ts"
 
 const longestKey = 1_024
-const mostEntries = 1_000_000_000
+const maxEntries = 1_000_000_000
 
 const notDatabase = "must be a whole number from 0 to 65535"
-const notLength = `must be a whole number from 1 to ${mostEntries}, or null`
+const notLength = `must be a whole number from 1 to ${maxEntries}, or null`
 
 /** The number of a database of a server. */
 export const redisDatabase = setting(
@@ -70,7 +70,7 @@ export const redisStream = connector({
     database: redisDatabase,
     stream: needed(TemplateText(1_024), "the key of the stream"),
     max_length: setting(
-      wholeNumber(1, mostEntries, notLength).annotate({
+      wholeNumber(1, maxEntries, notLength).annotate({
         description: "About how many entries the stream keeps: the server drops older ones. Null: all"
       }),
       null,

@@ -3,11 +3,11 @@ import { createHash } from "node:crypto"
 export const digestOf = (...parts: ReadonlyArray<string>): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest("base64url")
 
-const mostRemembered = 1_000
+const maxRemembered = 1_000
 
 /**
- * The same function, which knows what it has returned: each read of a destination judges its stored settings again, and a page of them would
- * hold the event loop by parsing. Bounded in number, because digests and results are short; a digest shows nothing of a key.
+ * Returns the same function with a cache of its results. Each read of a destination checks its stored settings again, and parsing them for a whole
+ * page would block the event loop. The number of entries is limited; digests and results are short. A digest reveals nothing of a key.
  */
 export const remembered = <A extends string | null>(
   make: (...texts: ReadonlyArray<string>) => A
@@ -18,7 +18,7 @@ export const remembered = <A extends string | null>(
     const before = known.get(digest)
     if (before !== undefined) return before
     const made = make(...texts)
-    if (known.size >= mostRemembered) known.clear()
+    if (known.size >= maxRemembered) known.clear()
     known.set(digest, made)
     return made
   }

@@ -63,7 +63,7 @@ export const TemplateText = (longest: number) =>
 /** Compiles a setting that was already validated as a template. */
 export const template = (written: string): DeliveryTemplate => Result.getOrThrow(compileTemplate(written, variables))
 
-/** Why nothing that can be sent is made of an event. The message contains nothing of the event. */
+/** Why an event cannot be sent: its templates make nothing valid. The message contains no data of the event. */
 export class Unrenderable {
   readonly message: string
   readonly code: "TEMPLATE_ERROR" | "REQUEST_TOO_LARGE"

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { OneOf } from "@tidegate/model/AuthSettings"
 import { needed, setting, text } from "./Settings.ts"
 
-/** The settings of types that keep a connection to somebody's own server: a database or a message broker. */
+/** The settings of types that keep a connection to a server of the user: a database or a message broker. */
 
 const address = /^(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9_])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$/
 const notAddress = "must be a host name or an IP address, without a port"
@@ -52,7 +52,7 @@ interface Address {
 export interface ServerSignIn {
   readonly host: string
   readonly port: number
-  /** Empty: no user name, or no sign-in at all. */
+  /** Empty: there is no user name, or the gateway does not sign in. */
   readonly username: string
   readonly password: string
   /** True: TLS, verified against the host; false: plain text. */
@@ -76,7 +76,7 @@ export const serverSignIn = (
   connectTimeout: connect_timeout
 })
 
-/** Where the settings send the destination's credentials. */
+/** The address to which the settings send the destination's credentials. */
 export const leadsToServer = ({ host, port, tls_mode }: Address): string =>
   `${host}:${port}${tls_mode === "disable" ? " in the clear" : ""}`
 

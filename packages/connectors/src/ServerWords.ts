@@ -1,7 +1,7 @@
 /** Characters of a server's message that are shown. */
 const longestWords = 300
 
-/** A server's message on one line, with the secrets masked; an untrusted server may repeat what it received. */
+/** A server's message on one line, with secrets masked, because an untrusted server may repeat what it received. */
 export const shownWords = (said: string, secrets: ReadonlyArray<string>): string => {
   const hidden = secrets.reduce((text, secret) => (secret === "" ? text : text.replaceAll(secret, "****")), said)
   return hidden

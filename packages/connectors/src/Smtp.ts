@@ -33,7 +33,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   "RCPT 4": passing("the server takes no letter to a recipient now"),
   "RCPT 5": lasting("the server takes no letter to a recipient"),
   "RCPT 530": passing(signIn, "AUTH_REJECTED"),
-  // Servers say so when they have too much to do with a recipient (RFC 5321, 4.5.3.1.10).
+  // Servers use this reply if a message has too many recipients (RFC 5321, 4.5.3.1.10).
   "RCPT 552": passing("the server takes no letter to a recipient now"),
   "DATA 4": passing("the server does not take the letter now"),
   "DATA 5": lasting("the server does not take the letter"),
@@ -130,7 +130,7 @@ export const smtp = connector({
       kind: "session",
       method: "SEND",
       shownUrl: `${tlsFirst ? "smtps" : "smtp"}://${inUrl(config)}`,
-      // The protocol has one letter at a time on a connection.
+      // A connection can send only one mail at a time.
       atOnce: 1,
       connect: publishing({
         protocol: "smtp",
@@ -138,7 +138,7 @@ export const smtp = connector({
         messageOf: letterOf,
         meanings,
         classOf: (code) => code.slice(0, -2),
-        // The forms in which a server gets the password, and may repeat it.
+        // The encodings in which a server receives the password. It may repeat any of them.
         secrets: [
           password,
           ...[password, `\0${username}\0${password}`].map((text) => Buffer.from(text).toString("base64"))

@@ -9,12 +9,12 @@ import type { Row } from "./SqlRow.ts"
 /** Sessions that insert rows: one by one, or several with one statement. */
 
 /**
- * What one statement may have: more rows save no more time, and more bytes would hold the event loop. 500 rows of three columns are far fewer
+ * The limits of one statement: more rows would save no more time, and more bytes would block the event loop. 500 rows of three columns are far fewer
  * parameters than the 65,535 of both protocols.
  */
 export const largestStatement: BatchMost = { maxCount: 500, maxBytes: 1024 * 1024 }
 
-/** Why nothing was inserted. `isOfRow`: the server may take a statement without one of the rows. */
+/** Why nothing was inserted. `isOfRow`: one of the rows may be the reason, so the server may accept the statement without it. */
 export interface NotInserted {
   readonly failure: SessionFailure
   readonly isOfRow: boolean
@@ -40,7 +40,7 @@ interface Entry {
   resume: ((sent: Sent) => void) | null
 }
 
-/** `rows`: of the statement. How many of them were there before is not known of each. */
+/** `rows`: the number of rows of the statement. If there are several, it is not known which of them existed before. */
 const answerOf = (inserted: number, rows: number): Answer => ({
   status: 200,
   headers: { "content-type": "application/json" },
@@ -49,8 +49,8 @@ const answerOf = (inserted: number, rows: number): Answer => ({
 })
 
 /**
- * A session whose rows wait for others as long as `limits` says. Each has its own result: a statement that the server refuses because of one row
- * is halved until that row is alone. Rows that are too large for a batch, and those of workflow steps, wait for nothing.
+ * A session whose rows wait for other rows as long as `limits` says. Each row has its own result: if the server refuses a statement because of one
+ * row, the statement is split in half until that row is alone. Rows that are too large for a batch, and rows of workflow steps, do not wait.
  */
 export const insertingSession = Effect.fnUntraced(function* <E>({ insert, judge, limits, rowOf }: Inserting<E>) {
   const run = Effect.runForkWith(yield* Effect.context())
@@ -93,7 +93,7 @@ export const insertingSession = Effect.fnUntraced(function* <E>({ insert, judge,
       )
     })
 
-  /** The statements of entries that wait for no others any more. */
+  /** The statements of entries that no longer wait for others. */
   const statements = new WeakMap<Entry, { readonly entries: ReadonlyArray<Entry>; readonly fiber: Fiber.Fiber<void> }>()
   const batcher = new Batcher<Entry>(limits, run, (entries) => {
     const fiber = run(insertAll(entries))

@@ -109,7 +109,7 @@ export interface Row {
   readonly isLarge: boolean
 }
 
-/** Makes the row of an event. A large one takes milliseconds to encode: it waits for a turn of the event loop. */
+/** Makes the row of an event. Encoding a large row takes milliseconds, so it first waits until the event loop is free. */
 export const rowOf =
   (columns: Columns) =>
   (message: Message, facts: AttemptFacts): Effect.Effect<Row, SessionFailure> =>

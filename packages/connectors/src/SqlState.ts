@@ -9,7 +9,7 @@ interface Meaning {
   /** Another attempt with the same row would be refused again. */
   readonly final: boolean
   readonly what: string
-  /** The server is unable, whatever the row is: the destination's other deliveries wait, too. */
+  /** The server cannot insert any row now, so the destination's other deliveries wait, too. */
   readonly isTooMuch?: boolean
 }
 
@@ -75,7 +75,7 @@ export const failureOf = ({ fatal, said, state }: SqlRefusal, secret: string): S
   })
 }
 
-/** Whether one of several rows may be the reason: its values, a constraint, or a trigger with a state of its own. */
+/** Whether a single row may be the reason: its values, a constraint, or a trigger. */
 export const isOfRow = ({ fatal, state }: SqlRefusal): boolean => {
   const meaning = meaningOf(state)
   return !fatal && (meaning.final || meaning.code === "DB_CONSTRAINT" || meaning === unknown)

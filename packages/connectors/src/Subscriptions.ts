@@ -4,7 +4,7 @@ import type { BrokerRefusal, KafkaPlace, NatsServer, RedisDatabase } from "./Bro
 import type { SessionFailure } from "./Failure.ts"
 import type { ServerSignIn } from "./Server.ts"
 
-/** A message of a broker that nobody has settled yet. */
+/** A message of a broker that is not settled yet. */
 export interface Received {
   /** The number of this delivery of the message in its subscription. */
   readonly receipt: number
@@ -12,7 +12,7 @@ export interface Received {
   readonly id: string | null
   readonly contentType: string | null
   readonly contentEncoding: string | null
-  /** What the broker says of the message, by headers of the gateway. */
+  /** What the broker reports about the message, as headers of the gateway. */
   readonly facts: Readonly<Record<string, string>>
   /** The message's own headers, as their sender has written them. */
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>
@@ -23,9 +23,11 @@ export interface Received {
 
 /** What the broker is told of messages. */
 export interface Settled {
-  /** They are stored: the broker forgets them. */
+  /** Acknowledges messages that are stored, so the broker forgets them. */
   readonly stored: ReadonlyArray<number>
-  /** They can never be stored: the broker gives them to nobody any more, and dead-letters them where the queue says so. */
+  /**
+   * Rejects messages that can never be stored. The broker does not deliver them again, and moves them to a dead-letter queue if the queue has one.
+   */
   readonly rejected: ReadonlyArray<number>
 }
 
@@ -40,7 +42,7 @@ export interface Subscription {
 export interface AmqpQueue extends ServerSignIn {
   readonly vhost: string
   readonly queue: string
-  /** Messages that the broker delivers before the first of them is settled. */
+  /** How many messages the broker delivers before the first of them is settled. */
   readonly prefetch: number
 }
 
@@ -57,14 +59,14 @@ export interface SqsQueue {
   readonly queueUrl: string
   readonly region: string
   readonly key: SigningKey
-  /** Seconds, after which a message is delivered again that was not deleted. */
+  /** After how many seconds a message that was not deleted is delivered again. */
   readonly visibilityTimeout: number
   readonly connectTimeout: number
 }
 
 /**
- * Gives the token for the next call of a subscription, which may last longer than any token. `refused`: the one that the service does not take;
- * then another one, or null: there is none, or it is too soon to ask for it. Does not reject.
+ * Returns the token for the next call of a subscription, which may last longer than any token. `refused`: the token that the service has refused;
+ * then the result is another token. Null: there is none, or it is too early to ask for a new one. Never rejects.
  */
 export type Bearer = (refused: string | null) => Promise<string | SessionFailure | null>
 
@@ -85,26 +87,26 @@ export interface RedisStreamConsumer extends RedisDatabase {
   readonly stream: string
   readonly group: string
   readonly consumer: string
-  /** Where a group begins that is made because it is not there; null: none is made. */
+  /** Where a missing group begins when it is created. Null: a missing group is not created. */
   readonly createAt: "oldest" | "newest" | null
   /** The field that becomes the body. An entry without it becomes a JSON object with all of its fields. */
   readonly bodyField: string
-  /** Seconds, after which an entry is taken over that another consumer of the group was given and has not acknowledged. */
+  /** After how many seconds an entry is taken over that another consumer of the group received and did not acknowledge. */
   readonly claimAfter: number
-  /** Entries that are read before the first of them is settled. */
+  /** How many entries are read before the first of them is settled. */
   readonly prefetch: number
 }
 
 /** A member of a consumer group that reads a topic of Kafka. */
 export interface KafkaMember extends KafkaPlace {
   readonly group: string
-  /** Where a partition begins of which the group has no offset, or one that the topic does not have any more. */
+  /** Where reading starts in a partition if the group has no offset for it, or an offset that the topic no longer has. */
   readonly offsetReset: "earliest" | "latest"
-  /** Records that are read before the first of them is settled. */
+  /** How many records are read before the first of them is settled. */
   readonly prefetch: number
 }
 
-/** The protocols, and to what one subscribes by them. A new protocol is a line here. */
+/** The protocols, each with the settings of its subscription. A new protocol is one line here. */
 export interface SubscriptionPlaces {
   readonly amqp: AmqpQueue
   readonly nats: NatsStreamConsumer
@@ -116,7 +118,7 @@ export interface SubscriptionPlaces {
 
 export type SubscriptionProtocol = keyof SubscriptionPlaces
 
-/** Subscribes to the message brokers of others. */
+/** Subscribes to external message brokers. */
 export class Subscriptions extends Context.Service<
   Subscriptions,
   {

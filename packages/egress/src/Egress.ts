@@ -62,9 +62,9 @@ export interface Streaming {
 }
 
 const defaultTimeoutMs = 30_000
-/** Idle origins, and connections to all, with certificates of destinations. */
-const mostIdleIdentities = 100
-const mostIdentityConnections = 2_048
+/** Limits for origins to which destinations show their own certificates: idle origins, and connections to all of them. */
+const maxIdleIdentities = 100
+const maxIdentityConnections = 2_048
 /** For deliveries, which are many and short. A request that waits at the limit of an origin waits for one of its pools. */
 const connectionsPerPool = 64
 
@@ -123,13 +123,13 @@ const makeEgress = (options: EgressOptions) => {
     maxIdleOrigins,
     maxConnections
   })
-  // Fewer, because each holds certificates of its own, beside its connections.
+  // The limits are lower, because each of these origins also holds its own certificates.
   const identified = makeOrigins({
     guard,
     connectionsPerOrigin: options.connectionsPerOrigin ?? 128,
     connectionsPerPool,
-    maxIdleOrigins: Math.min(maxIdleOrigins, mostIdleIdentities),
-    maxConnections: Math.min(maxConnections, mostIdentityConnections)
+    maxIdleOrigins: Math.min(maxIdleOrigins, maxIdleIdentities),
+    maxConnections: Math.min(maxConnections, maxIdentityConnections)
   })
   const placeOf = makePlaces()
   let inFlight = 0

@@ -75,7 +75,7 @@ const closedIpv4 = [
   "10.0.0.0/8",
   "100.64.0.0/10",
   "127.0.0.0/8",
-  // A cloud's host agent answers on this address. It is a public address by its number only.
+  // A cloud's host agent answers on this address. By its number alone, it would count as a public address.
   "168.63.129.16/32",
   "169.254.0.0/16",
   "172.16.0.0/12",
@@ -269,7 +269,7 @@ export const makeGuard = (options: GuardOptions): Guard => {
       refusesLiteral(host) ? new Socket().destroy(refused(host)) : connect({ ...addressing, host, port }),
     secure: (socket, host) => {
       const name = host.endsWith(".") ? host.slice(0, -1) : host
-      // An IP address sends no server name, and is verified as an address.
+      // For an IP address, no server name is sent, and the certificate is verified against the address.
       return connectTls({ ...verifying, socket, host: name, servername: isIP(name) === 0 ? name : "" })
     }
   }

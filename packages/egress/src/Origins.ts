@@ -59,7 +59,7 @@ export const makeOrigins = (options: OriginsOptions) => {
           metered(result[1])
           connections++
           result[1].once("close", () => connections--)
-          // One is closed for each new connection: closing them all would cause all of them to be opened again.
+          // Only one origin is closed for each new connection: if all idle ones were closed, they would all have to be opened again.
           const [longestIdle] = idle
           if (connections > options.maxConnections && longestIdle !== undefined) close(longestIdle)
         }

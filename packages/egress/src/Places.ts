@@ -38,7 +38,7 @@ export interface Place {
   readonly path: string
 }
 
-/** Characters of a URL that is remembered, and how many are: at most 1 MB of text. */
+/** The longest URL (characters) that is cached, and how many are cached: at most 1 MB of text. */
 const rememberedLength = 1_024
 const rememberedUrls = 1_024
 

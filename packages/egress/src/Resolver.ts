@@ -74,7 +74,7 @@ export const makeResolver = (options: ResolverOptions = {}): Resolve => {
     const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
     const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []))
     if (addresses.length > 0) return addresses
-    // "No such record" for one family says less than a failure of the other.
+    // A failure for one address family is reported in preference to "no such record" for the other.
     const reasons = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []))
     throw reasons.find((reason) => !noSuchRecord.has(causeOf(reason))) ?? reasons[0]
   }

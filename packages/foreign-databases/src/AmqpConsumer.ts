@@ -11,7 +11,7 @@ import { ServerFault } from "./ServerFrames.ts"
 const tagName = "tidegate"
 
 /** While messages with more bytes wait, nothing is read: so the broker waits, and not the memory of the process. */
-const mostWaiting = maxMessageBody
+const maxWaiting = maxMessageBody
 /** RabbitMQ takes no larger message. */
 const largest = 512 * 1024 * 1024
 /** What a broker may send with each message beside its body: the method, the properties, and the heads of frames of usual lengths. */
@@ -69,7 +69,7 @@ class AmqpConsumer implements Consumer {
   taken(): ReadonlyArray<Received> {
     const taken = this.#waiting
     this.#waiting = []
-    if (this.#waitingBytes > mostWaiting) this.#amqp.resume()
+    if (this.#waitingBytes > maxWaiting) this.#amqp.resume()
     this.#waitingBytes = 0
     return taken
   }
@@ -173,7 +173,7 @@ class AmqpConsumer implements Consumer {
     this.#waiting.push({ ...message, body })
     const before = this.#waitingBytes
     this.#waitingBytes += besides + (body?.length ?? 0)
-    if (before <= mostWaiting && this.#waitingBytes > mostWaiting) this.#amqp.pause()
+    if (before <= maxWaiting && this.#waitingBytes > maxWaiting) this.#amqp.pause()
     this.#events.arrived()
   }
 }

@@ -30,7 +30,7 @@ export const channel = 1
 /** The longest time (s) between two heartbeats that is agreed on. */
 const slowestHeartbeat = 60
 /** So many half heartbeats without a byte of the broker, and it is taken for gone. The protocol says four; a busy process may be late. */
-const mostSilent = 6
+const maxSilent = 6
 
 const clientProperties = table({
   product: "tidegate",
@@ -204,7 +204,7 @@ export class AmqpLine {
     if (!this.#options.isWatched) return
     // The broker's own heartbeats, on a connection that may have nothing else to say for days.
     this.line.grant(2 * heartbeatFrame.length)
-    if (this.#isPaused || ++this.#silent <= mostSilent) return
+    if (this.#isPaused || ++this.#silent <= maxSilent) return
     this.line.fail(new ServerFault("TIMEOUT", "the broker has said nothing for some time"))
   }
 

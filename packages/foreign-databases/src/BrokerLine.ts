@@ -10,7 +10,7 @@ const lastWords = 1_000
 /** Bytes that a broker may send before the first message, and for each message. */
 const perMessage = 64 * 1024
 /** The maximum of what it may send without being asked again. */
-const mostAllowed = 16 * 1024 * 1024
+const maxAllowed = 16 * 1024 * 1024
 
 export interface LineAddress {
   readonly host: string
@@ -85,13 +85,13 @@ export class BrokerLine {
 
   /** Sends a message that the broker answers. `answer`: how many bytes the answer may have beside the usual number. */
   ask(parts: ReadonlyArray<Uint8Array>, answer: number): void {
-    this.#allowed = Math.min(this.#allowed + perMessage + answer, mostAllowed)
+    this.#allowed = Math.min(this.#allowed + perMessage + answer, maxAllowed)
     this.write(parts)
   }
 
   /** The broker may send so many bytes more. What it has not used of earlier grants does not add up without limit. */
   grant(bytes: number): void {
-    this.#allowed = Math.min(this.#allowed, mostAllowed) + bytes
+    this.#allowed = Math.min(this.#allowed, maxAllowed) + bytes
   }
 
   /** Reads nothing more, so that the broker has to wait. */

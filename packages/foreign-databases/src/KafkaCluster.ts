@@ -8,10 +8,10 @@ import type { KafkaProducer } from "./KafkaRecords.ts"
 import { breach } from "./ServerFrames.ts"
 
 /** The most connections of a destination. A further broker takes the place of one that is not needed now. */
-const mostLines = 32
+const maxLines = 32
 
 /** The most brokers that are asked, beside those that are connected and the servers of the settings. */
-const mostAsked = 5
+const maxAsked = 5
 
 /** Age (ms) after which the cluster is asked again, so that new partitions are seen. */
 const longestAge = 300_000
@@ -154,7 +154,7 @@ export class KafkaCluster {
       if (this.#isClosed) throw cancelled
       const known = this.#lines.get(name)
       if (known?.line.isOld === true) this.#drop(name, known)
-      const held = this.#lines.get(name) ?? (this.#all.size < mostLines ? this.#open(name, server) : null)
+      const held = this.#lines.get(name) ?? (this.#all.size < maxLines ? this.#open(name, server) : null)
       if (held !== null) {
         // At once: another caller may look for one that is not used.
         held.uses++
@@ -196,7 +196,7 @@ export class KafkaCluster {
   #candidates(): ReadonlyArray<Server> {
     const brokers = [...(this.#metadata?.brokers.values() ?? [])]
     const connected = brokers.filter((broker) => this.#lines.has(nameOf(broker)))
-    const all = [...connected, ...this.#servers, ...brokers.slice(0, mostAsked)]
+    const all = [...connected, ...this.#servers, ...brokers.slice(0, maxAsked)]
     const each = [...new Map(all.map((server) => [nameOf(server), server])).values()]
     const [last, first] = [true, false].map((is) => each.filter((server) => this.#failed.has(nameOf(server)) === is))
     return [...first!, ...last!]

@@ -13,7 +13,7 @@ import { KafkaGroup } from "./KafkaGroup.ts"
 import { messageOf } from "./KafkaMessage.ts"
 
 /** While messages with more bytes wait, none is added. */
-const mostWaiting = maxMessageBody
+const maxWaiting = maxMessageBody
 /** How long (ms) a join may wait for other members until the subscription counts as made: a refusal comes at once. */
 const joinMs = 1_000
 /** How long (ms) a group that forms anew waits until what was taken is settled. */
@@ -188,7 +188,7 @@ class KafkaConsumer implements Consumer {
   /** Whether there may be more to do. */
   async #step(): Promise<boolean> {
     const [given] = this.#given
-    const isFull = this.#assignment.unsettled >= this.#place.prefetch || this.#waitingBytes >= mostWaiting
+    const isFull = this.#assignment.unsettled >= this.#place.prefetch || this.#waitingBytes >= maxWaiting
     if (given === undefined || isFull || this.#isOver) return false
     const { batches, reading } = given
     if (this.#open === null) {

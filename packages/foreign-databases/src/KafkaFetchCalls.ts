@@ -10,7 +10,7 @@ const readCommitted = Buffer.from([1])
 /** Bytes of an answer to a fetch beside the records, for each partition and in all. */
 const besidePartition = 128
 const besideAll = 256 * 1024
-const mostAborted = 10_000
+const maxAborted = 10_000
 
 /** Where a partition begins and ends for a reader. */
 export type Edge = "earliest" | "latest"
@@ -145,6 +145,6 @@ const fetchedOf = (values: KafkaValues, version: number): FetchedPartition => {
   values.int64()
   values.int64()
   if (version >= 5) values.int64()
-  const aborted = values.list(() => ({ producer: values.int64(), from: values.int64() }), mostAborted)
+  const aborted = values.list(() => ({ producer: values.int64(), from: values.int64() }), maxAborted)
   return { partition, error, aborted, records: values.optionalBytes() }
 }

@@ -16,8 +16,8 @@ const bytesOfAll = 2 * maxMessageBody
 const usualBatch = maxMessageBody + 64 * 1024
 const largestBatch = 10 * 1024 * 1024
 /** Brokers that are fetched from at the same time, and partitions of one fetch. Others have their turn. */
-const mostAtOnce = 8
-const mostPartitions = 200
+const maxAtOnce = 8
+const maxPartitions = 200
 /** How long (ms) a broker waits for records: less, if other brokers wait for their turn. */
 const waitMs = 1_000
 const shortWaitMs = 250
@@ -101,7 +101,7 @@ export class KafkaFetcher {
         readings.every((reading) => this.#events.isRead(reading))
     )
     free.sort(([a], [b]) => (this.#turns.get(a) ?? 0) - (this.#turns.get(b) ?? 0))
-    for (const [leader, readings] of free.slice(0, mostAtOnce - this.#underWay.size)) {
+    for (const [leader, readings] of free.slice(0, maxAtOnce - this.#underWay.size)) {
       void this.#from(leader, readings, leaders.size)
     }
   }
@@ -125,16 +125,16 @@ export class KafkaFetcher {
     const turn = this.#turns.get(leader) ?? 0
     this.#turns.set(leader, turn + 1)
     // Not always the same one first: a broker gives the first ones first.
-    const from = (turn * Math.max(1, readings.length > mostPartitions ? mostPartitions : 1)) % readings.length
-    const asked = [...readings.slice(from), ...readings.slice(0, from)].slice(0, mostPartitions)
+    const from = (turn * Math.max(1, readings.length > maxPartitions ? maxPartitions : 1)) % readings.length
+    const asked = [...readings.slice(from), ...readings.slice(0, from)].slice(0, maxPartitions)
     const isLarge = this.#large === leader
-    const bytes = isLarge ? 1 : Math.floor(bytesOfAll / Math.min(leaders, mostAtOnce))
+    const bytes = isLarge ? 1 : Math.floor(bytesOfAll / Math.min(leaders, maxAtOnce))
     const since = performance.now()
     const offsets = new Map(asked.map(({ partition, position }) => [partition, position]))
     const call = fetchRecords({
       topic: this.#place.topic,
       offsets,
-      waitMs: leaders > mostAtOnce ? shortWaitMs : waitMs,
+      waitMs: leaders > maxAtOnce ? shortWaitMs : waitMs,
       bytes,
       longest: isLarge ? largestBatch : bytes + usualBatch
     })

@@ -16,7 +16,7 @@ import {
   joinGroup,
   leaveGroup,
   type Membership,
-  mostTopics,
+  maxTopics,
   type Offsets,
   syncGroup
 } from "./KafkaGroupCalls.ts"
@@ -198,7 +198,7 @@ export class KafkaGroup {
     this.#shared = null
     if (leader !== memberId) return new Map()
     const topics = new Set([this.#place.topic, ...members.flatMap((member) => member.topics)])
-    if (topics.size > mostTopics) throw breach(`the members of the group read more than ${mostTopics} topics`)
+    if (topics.size > maxTopics) throw breach(`the members of the group read more than ${maxTopics} topics`)
     // Of the broker that knows the group: with the others, fetches may be waiting.
     const counts = await (await this.#coordinator()).ask(countPartitions([...topics]))
     const assignments = assigned(assignor, members, counts)

@@ -8,9 +8,9 @@ const usualLongest = 64 * 1024
 /** Enough for what a thousand members say of themselves, and for a topic with thousands of partitions. */
 const longestOfMany = 1024 * 1024
 /** Members of a group, the topics that they read, and the partitions of a topic. */
-const mostMembers = 1_000
-export const mostTopics = 200
-const mostPartitions = 10_000
+const maxMembers = 1_000
+export const maxTopics = 200
+const maxPartitions = 10_000
 
 /** How long (ms) a member may be silent before the group goes on without it. */
 const sessionMs = 10_000
@@ -72,7 +72,7 @@ const subscriptionOf = (topic: string): Buffer =>
 const topicsIn = (subscription: Buffer): ReadonlyArray<string> => {
   const values = new KafkaValues(subscription)
   values.int16()
-  return values.list(() => values.text(), mostTopics)
+  return values.list(() => values.text(), maxTopics)
 }
 
 /** Waits until all members have joined. A broker that gives ids to members refuses the first call, with the id for the next one. */
@@ -101,7 +101,7 @@ export const joinGroup = (
       assignor: values.optionalText(),
       leader: values.text(),
       memberId: values.text(),
-      members: values.list(() => ({ id: values.text(), topics: topicsIn(values.bytes()) }), mostMembers)
+      members: values.list(() => ({ id: values.text(), topics: topicsIn(values.bytes()) }), maxMembers)
     }
   }
 })
@@ -122,8 +122,8 @@ const assignedIn = (assignment: Buffer, topic: string): ReadonlyArray<number> =>
   const values = new KafkaValues(assignment)
   values.int16()
   const topics = values.list(
-    () => ({ name: values.text(), numbers: values.list(() => values.int32(), mostPartitions) }),
-    mostTopics
+    () => ({ name: values.text(), numbers: values.list(() => values.int32(), maxPartitions) }),
+    maxTopics
   )
   return [...new Set(topics.filter(({ name }) => name === topic).flatMap(({ numbers }) => numbers))]
 }
@@ -259,9 +259,9 @@ export const countPartitions = (topics: ReadonlyArray<string>): KafkaCall<Readon
           for (const skip of ["int16", "int32", "int32"] as const) values[skip]()
           values.list(() => values.int32())
           values.list(() => values.int32())
-        }, mostPartitions)
+        }, maxPartitions)
         return [name, partitions.length] as const
-      }, mostTopics)
+      }, maxTopics)
     )
   }
 })

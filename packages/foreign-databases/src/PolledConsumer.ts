@@ -34,8 +34,8 @@ export interface Extending {
 /** A service of messages. Its promises do not reject. */
 export interface PolledService {
   /** Messages of one call, and messages that are under way at a time: those that wait, and those that are being stored. */
-  readonly mostOfCall: number
-  readonly mostUnsettled: number
+  readonly maxOfCall: number
+  readonly maxUnsettled: number
   /** `waits`: the call may wait for messages. Otherwise it is answered at once. */
   readonly poll: (count: number, waits: boolean, signal: AbortSignal) => Promise<Poll>
   /** Tells the service that it can forget messages. */
@@ -119,8 +119,8 @@ export class PolledConsumer implements Consumer {
     // No service can be told that a message is of no use: a dead-letter queue gets only what was received too often.
     const receipts = [...stored, ...rejected].filter((receipt) => this.#unsettled.has(receipt))
     for (const receipt of receipts) this.#unsettled.get(receipt)!.isSettling = true
-    const { mostOfCall } = this.#service
-    for (let i = 0; i < receipts.length; i += mostOfCall) void this.#settle(receipts.slice(i, i + mostOfCall))
+    const { maxOfCall } = this.#service
+    for (let i = 0; i < receipts.length; i += maxOfCall) void this.#settle(receipts.slice(i, i + maxOfCall))
   }
 
   close(): void {
@@ -141,8 +141,8 @@ export class PolledConsumer implements Consumer {
 
   #poll(): void {
     const isBusy = this.#isPolling || this.#pause !== undefined || this.#waiting.length > 0
-    const { mostOfCall, mostUnsettled } = this.#service
-    const count = Math.min(this.#count, mostOfCall, mostUnsettled - this.#unsettled.size)
+    const { maxOfCall, maxUnsettled } = this.#service
+    const count = Math.min(this.#count, maxOfCall, maxUnsettled - this.#unsettled.size)
     if (isBusy || count <= 0 || this.#isOver) return
     this.#isPolling = true
     const since = performance.now()
@@ -169,7 +169,7 @@ export class PolledConsumer implements Consumer {
     if (messages.length > count) {
       return this.#end(failed("PROTOCOL_ERROR", "the service sends more messages than it was asked for"))
     }
-    this.#count = bytes > muchOfAnswer ? 1 : Math.min(2 * this.#count, this.#service.mostOfCall)
+    this.#count = bytes > muchOfAnswer ? 1 : Math.min(2 * this.#count, this.#service.maxOfCall)
     for (const one of messages) this.#deliver(one)
     const couldWait = this.#mayWait
     this.#mayWait = true

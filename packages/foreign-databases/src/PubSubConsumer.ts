@@ -19,7 +19,7 @@ import {
 import { leftOutOf, ShortenedJson } from "./ShortenedJson.ts"
 
 /** Messages of one call. */
-const mostOfCall = 100
+const maxOfCall = 100
 /** How long (ms) a call for messages may wait, and one that is answered at once may take. The service says only that it ends the first one. */
 const longPollMs = 120_000
 const patienceMs = 30_000
@@ -29,7 +29,7 @@ const extendedSeconds = 60
 /** Bytes of a text in an answer: the data of the largest message that becomes a request, and what JSON makes of its characters. */
 const longestText = 1.5 * 1024 * 1024
 /** Bytes that are kept of an answer, and bytes that one may have: the largest message of the service fits. */
-const mostKept = 4 * 1024 * 1024
+const maxKept = 4 * 1024 * 1024
 const longestAnswer = 16 * 1024 * 1024
 /** Bytes that are kept of an answer to a call that settles. */
 const longestReply = 64 * 1024
@@ -189,18 +189,18 @@ const serviceAt = (egress: Egress["Service"], place: PubSubSubscription): Polled
   }
 
   return {
-    mostOfCall,
-    mostUnsettled: prefetch,
+    maxOfCall,
+    maxUnsettled: prefetch,
     poll: async (count, waits, signal): Promise<Poll> => {
       const timeoutMs = waits ? longPollMs : patienceMs
       const late = AbortSignal.timeout(timeoutMs)
       try {
-        let json = new ShortenedJson(longestText, mostKept)
+        let json = new ShortenedJson(longestText, maxKept)
         let bytes = 0
         let isMuch = false
         const members = { maxMessages: count, ...(waits ? {} : { returnImmediately: true }) }
         const answer = await authorized(() => {
-          json = new ShortenedJson(longestText, mostKept)
+          json = new ShortenedJson(longestText, maxKept)
           bytes = 0
           return call("pull", members, AbortSignal.any([signal, late]), timeoutMs, (chunk) => {
             bytes += chunk.length

@@ -20,7 +20,7 @@ import {
 
 /** The standard has 512 bytes. */
 const longestLine = 4_096
-const mostLines = 100
+const maxLines = 100
 
 const quit = Buffer.from("QUIT\r\n")
 const interrupted = new ServerFault("NETWORK_REQUEST_CANCELED", "interrupted by the gateway")
@@ -161,7 +161,7 @@ class SmtpPublisher implements Publisher<SmtpLetter> {
     if (code === undefined || (lines.length > 0 && code !== this.#code)) {
       throw new ServerFault("PROTOCOL_ERROR", "the server does not answer as SMTP does")
     }
-    if (lines.length === mostLines) throw new ServerFault("RESPONSE_TOO_LARGE", "the server answers in too many lines")
+    if (lines.length === maxLines) throw new ServerFault("RESPONSE_TOO_LARGE", "the server answers in too many lines")
     this.#code = code
     lines.push(text)
     if (sign === "-") return

@@ -18,8 +18,8 @@ import {
 } from "./PolledConsumer.ts"
 
 /** Messages of one call, and messages that are under way at a time: those that wait, and those that are being stored. */
-const mostOfCall = 10
-const mostUnsettled = 2 * mostOfCall
+const maxOfCall = 10
+const maxUnsettled = 2 * maxOfCall
 /** Bytes of an answer. One message fits, whatever JSON makes of its characters. */
 const longestAnswer = 3.5 * 1024 * 1024
 /** How long (s) a call waits for messages at the service, and how long (ms) it may take in all. */
@@ -101,8 +101,8 @@ const serviceAt = (egress: Egress["Service"], place: SqsQueue): PolledService =>
   }
 
   return {
-    mostOfCall,
-    mostUnsettled,
+    maxOfCall,
+    maxUnsettled,
     poll: async (count, waits, signal): Promise<Poll> => {
       try {
         const members = {

@@ -14,7 +14,7 @@ const needs: Readonly<Record<KeyKind, string>> = {
   ed25519: "an Ed25519 private key, in PEM without a password"
 }
 
-const leastSecretBytes = 32
+const minSecretBytes = 32
 
 /** A key as it is written. Characters and length are those of any secret; its kind decides the rest (`keyFault`). */
 export const SigningKeyText = Secret.annotate({
@@ -25,7 +25,7 @@ export const SigningKeyText = Secret.annotate({
 const secretOf = (text: string): KeyObject | null => {
   // `signingKey` takes base64 after `whsec_` too, which no other program would read as the same key.
   const key = text.startsWith("whsec_") ? null : signingKey(text.trim(), "base64")
-  return key !== null && (key.symmetricKeySize ?? 0) >= leastSecretBytes ? createSecretKey(key.export()) : null
+  return key !== null && (key.symmetricKeySize ?? 0) >= minSecretBytes ? createSecretKey(key.export()) : null
 }
 
 const isOfKind = ({ asymmetricKeyDetails = {}, asymmetricKeyType }: KeyObject, kind: KeyKind): boolean => {

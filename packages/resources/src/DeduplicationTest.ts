@@ -14,13 +14,13 @@ import { optional } from "./Members.ts"
 /** A test of a deduplicate rule on the stored requests of a source. */
 
 /** The requests that one test looks at, and the bytes of all their bodies. */
-export const mostTested = 100
-export const mostTestedBytes = 32 * 1024 * 1024
+export const maxTested = 100
+export const maxTestedBytes = 32 * 1024 * 1024
 
-const limitMessage = `must be a whole number from 1 to ${mostTested}`
+const limitMessage = `must be a whole number from 1 to ${maxTested}`
 const Limit = Schema.Number.check(
   Schema.isInt({ message: limitMessage }).abort(),
-  Schema.isBetween({ minimum: 1, maximum: mostTested }, { message: limitMessage })
+  Schema.isBetween({ minimum: 1, maximum: maxTested }, { message: limitMessage })
 )
 
 const Message = Schema.Struct({ rule: Schema.Json, limit: Schema.optionalKey(Limit) })
@@ -40,14 +40,14 @@ export const deduplicationTestBody = {
   described: Schema.Struct({
     rule: DeduplicateRule.annotateKey({ description: "The rule as a connection has it" }),
     limit: optional(
-      Limit.annotate({ description: `How many of the latest requests are compared. Default: ${mostTested}` })
+      Limit.annotate({ description: `How many of the latest requests are compared. Default: ${maxTested}` })
     )
   }).annotate({ identifier: "DeduplicationTestInput", examples: [deduplicationTestExample] }),
   judge: (written: Members): Result.Result<DeduplicationTestMessage, GatewayError> =>
     Result.mapBoth(
       judgeBody(Message, written, (message) => Result.succeed(message)),
       {
-        onSuccess: ({ limit = mostTested, rule }) => ({ rule, limit }),
+        onSuccess: ({ limit = maxTested, rule }) => ({ rule, limit }),
         onFailure: (faults) => invalid(faults)
       }
     )
@@ -117,7 +117,7 @@ export const DeduplicationTest = Schema.Struct({
       "Compared requests to which the rule does not apply: they have none of its fields, do not meet its conditions, or are replays"
   }),
   duplicates: Schema.Array(Duplicate)
-    .check(Schema.isMaxLength(mostTested))
+    .check(Schema.isMaxLength(maxTested))
     .annotate({ description: "The requests that the rule would ignore, oldest first" })
 }).annotate({ identifier: "DeduplicationTest" })
 

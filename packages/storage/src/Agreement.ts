@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Secrets } from "./secrets/Secrets.ts"
 
-/** What all processes of one database must have in common, as this process finds it. */
+/** Whether this process agrees with the others on what all processes of one database must share. */
 export interface Agreement {
   /** Whether this process's keys decrypt what the others encrypt. */
   readonly keysFit: boolean

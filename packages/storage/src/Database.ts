@@ -39,10 +39,7 @@ export class ReadSemaphores extends Context.Service<
   { readonly lists: TeamReads; readonly reports: TeamReads }
 >()("@tidegate/storage/ReadSemaphores") {}
 
-/**
- * What reads and writes need, as a type for other packages. They pass it on and use no client of it, because only this package
- * has SQL.
- */
+/** The services that reads and writes need, as a type for other packages. Other packages only pass it on, because only this package contains SQL. */
 export type Database = SqlClient.SqlClient | HotSql | JournalSql | ReportSql | ReadSemaphores
 
 export interface DatabaseOptions {

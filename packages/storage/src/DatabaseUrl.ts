@@ -2,7 +2,9 @@ import { Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import type { ConnectionOptions } from "node:tls"
 
-/** The parameters of a database URL that have an effect. The driver would ignore others, and with them what they are to protect. */
+/**
+ * The parameters of a database URL that have an effect. The driver would ignore other parameters, including those that should protect the connection.
+ */
 const known: ReadonlySet<string> = new Set([
   "application_name",
   "connect_timeout",
@@ -21,7 +23,7 @@ const verifying: ReadonlySet<string> = new Set(["require", "verify-ca", "verify-
 
 const rootCertificates = ({ searchParams }: URL): string | null => searchParams.get("sslrootcert")
 
-/** What is wrong with the URL, as far as that can be said without a connection: a sentence without the URL's secrets. Null if nothing is. */
+/** The error of a URL that can be found without a connection, as a sentence without the URL's secrets. Null: there is none. */
 export const faultOfDatabaseUrl = (given: Redacted.Redacted): string | null => {
   const text = Redacted.value(given)
   const [, authority] = /^postgres(?:ql)?:\/\/([^/?#]*)/.exec(text) ?? []
@@ -48,7 +50,7 @@ export const faultOfDatabaseUrl = (given: Redacted.Redacted): string | null => {
   }
 }
 
-/** What the driver needs to connect: the URL, and the authorities to trust if the URL names a file of them. */
+/** The options for the driver: the URL, and the authorities to trust if the URL names a file of them. */
 export const connectionTo = (
   given: Redacted.Redacted
 ): { readonly url: Redacted.Redacted; readonly ssl?: ConnectionOptions } => {

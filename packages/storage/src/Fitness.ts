@@ -9,7 +9,7 @@ export type Objection =
   | { readonly kind: "pooled" }
   /** It has tables, and none of them is a gateway's; `tables` are the first ones. */
   | { readonly kind: "foreign"; readonly tables: ReadonlyArray<string> }
-  /** A newer version has migrated it, and no longer works beside this one. */
+  /** A newer version has migrated the database, and does not work together with this version. */
   | { readonly kind: "newer"; readonly migration: number; readonly known: number }
 
 /** Named in the sentence that the operator reads. */

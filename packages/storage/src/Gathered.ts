@@ -1,6 +1,6 @@
 import { Deferred, Effect } from "effect"
 
-/** Items of one batch; a call with more items is a batch of its own. */
+/** How many items a batch may have. A call with more items is a separate batch. */
 const maxItems = 256
 /** How long (ms) a batch may delay the next one: a batch whose connection has died must not block all others. */
 const patienceMs = 250
@@ -19,10 +19,9 @@ interface Pace {
 }
 
 /**
- * Batches work on items. Items given while a batch is under way go into the next one: under low load every call has a batch of its
- * own, and under load one statement serves many. A batch begins after its items were given, so what it reads is never older. It
- * continues for the other callers when one is interrupted. Not for use inside a transaction, because it does not see that
- * transaction's writes.
+ * Batches work on items. Items that are added while a batch is under way go into the next one. So under low load every call has its own batch, and
+ * under high load one statement serves many calls. A batch begins after its items were given, so what it reads is never older. It continues for the
+ * other callers when one is interrupted. Not for use inside a transaction, because it does not see that transaction's writes.
  */
 export const inBatches = Effect.fnUntraced(function* <Item, A, E, R>(
   work: (items: ReadonlyArray<Item>) => Effect.Effect<A, E, R>,

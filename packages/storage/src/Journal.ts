@@ -22,8 +22,8 @@ export type { Recorded } from "./journal/Recording.ts"
 export type { RoutingCommit, RoutingOutcome } from "./journal/RoutingCommits.ts"
 
 /**
- * What may wait for its commit. More is shed by ingress (fails closed, because memory is bounded). A source may have as much as it leaves
- * free: alone it gets half, so that a flood at one leaves room for the others.
+ * How much may wait for its commit. Ingress refuses more than this (fails closed, because memory is bounded). A source may use as much as it leaves
+ * free, so one source alone gets half, and a flood at one source leaves capacity for the others.
  */
 const capacity = { items: 20_000, bytes: 128 * 1024 * 1024 }
 

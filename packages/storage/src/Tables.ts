@@ -119,7 +119,7 @@ export const tables = {
   cluster_runner_migrations: ofAll,
   cluster_locks: ofAll,
   processes: ofAll,
-  // What is known of a deleted team: which rows were deleted. It outlives the team, so it belongs to none.
+  // The proof of a deleted team: how many rows were deleted. It outlives the team, so it belongs to no team.
   team_deletions: ofAll,
 
   teams: { kind: "owned", team: "id", softDeleted: false },
@@ -219,7 +219,7 @@ export const tables = {
   proxy_exchanges: { ...grows, by: ["id", prefixes.proxyExchange], key: ["id"], keptAs: "payload" },
   // Half of a page is kept free, as in `events`: each run is updated at least once.
   workflow_runs: { ...grows, by: ["id", prefixes.workflowRun], key: ["id"], keptAs: "record", fillFactor: 50 },
-  // By the day on which an entry was written, not by its run's day: nothing is inserted into an old day.
+  // Partitioned by the day on which an entry was written, not by the day of its run, so that nothing is inserted into an old day.
   workflow_steps: {
     ...grows,
     by: ["id", prefixes.workflowPart],
@@ -254,7 +254,7 @@ export const tables = {
     about: ["operation_id", "bulk_operations"],
     key: ["operation_id", "target_id"]
   },
-  // What has ended is the proof of what was deleted; the oldest are forgotten (`DataDeletions.ts`).
+  // The row of a finished deletion is the proof of what was deleted. The oldest proofs are removed (`DataDeletions.ts`).
   data_deletions: { ...owned, softDeleted: false, sealed: { text: { row: "id" } } },
   data_deletion_targets: {
     ...team,

@@ -10,7 +10,7 @@ import { isSessionLost, isTransient } from "./Database.ts"
  */
 const passing: ReadonlySet<string> = new Set(["DeadlockError", "SerializationError", "UniqueViolation"])
 
-/** Fails a transaction so that it is repeated from its beginning: what it read has changed meanwhile. */
+/** Fails a transaction so that it is repeated from its beginning, because the rows that it read have changed meanwhile. */
 export const overtaken = (message: string): SqlError.SqlError =>
   new SqlError.SqlError({ reason: new SqlError.SerializationError({ message, cause: undefined }) })
 

@@ -16,7 +16,7 @@ const severities: Readonly<Record<string, NonNullable<LogRecord["severityNumber"
 
 /** Characters of a text, and annotations of a line: a cause can contain anything. */
 const longestText = 8_192
-const mostAttributes = 32
+const maxAttributes = 32
 
 const textOf = (value: unknown): string =>
   (typeof value === "string" ? value : Formatter.formatJson(value)).slice(0, longestText)
@@ -28,7 +28,7 @@ export const recordOf = (entry: Logger.Options<unknown>): LogRecord => {
   const { annotations, cause, level, message } = Logger.formatStructured.log(entry)
   const time = `${entry.date.getTime()}000000`
   const named = Object.entries(annotations)
-    .slice(0, mostAttributes)
+    .slice(0, maxAttributes)
     .map(([name, value]) => [name.slice(0, 128), isPlain(value) ? value : textOf(value)] as const)
   return {
     timeUnixNano: time,
@@ -41,7 +41,7 @@ export const recordOf = (entry: Logger.Options<unknown>): LogRecord => {
         ([name, value]): [string, unknown] => [name, value]
       )
     ),
-    droppedAttributesCount: Math.max(0, Object.keys(annotations).length - mostAttributes)
+    droppedAttributesCount: Math.max(0, Object.keys(annotations).length - maxAttributes)
   }
 }
 

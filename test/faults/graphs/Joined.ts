@@ -89,7 +89,7 @@ const judge = async (
   { faultsOfCalls, stored, tokens }: Seen
 ): Promise<Verdict> => {
   const byToken = Map.groupBy(received, (one) => Steps.sentIn(one).token)
-  // A run whose request was not acknowledged is told by the calls of its steps.
+  // A run whose request was not acknowledged is recognised by the calls of its steps.
   const tokenOfRun = new Map(received.map((one) => [one.headers["x-gateway-run-id"], Steps.sentIn(one).token]))
   const ofRuns = stored.flatMap((run) => {
     if (run.outcome === null) return [`${run.id}: has not ended`]

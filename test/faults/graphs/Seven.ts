@@ -6,7 +6,7 @@ const workflows = 8
 
 const perRun = Object.values(Steps.usual).reduce((sum, times) => sum + times, 0)
 
-/** Each run has to come to what the undisturbed one came to. */
+/** Each run must have the same result as the undisturbed run. */
 const judge = (received: ReadonlyArray<Received>, { faultsOfCalls, stored, tokens, undisturbed }: Seen) => {
   const expected = JSON.stringify(Steps.comeTo(undisturbed, "undisturbed"))
   const byToken = Map.groupBy(received, Steps.tokenOf)

@@ -2,8 +2,8 @@ import { now, sleep } from "../../support/Waiting.ts"
 import { type Fault, quiet, takeOverMs } from "../Fault.ts"
 
 /**
- * The moments by which retries are due are those of the process that wrote them. So those that it writes while it is ahead are due late by as much
- * once its clock is right again.
+ * Retries are due by the clock of the process that wrote them. If its clock is ahead when it writes them, they are due too late, by the same amount,
+ * when the clock is correct again.
  */
 export const clockJump = (seconds: number): Fault => ({
   name: `the clock of runner-1 jumps ${seconds > 0 ? "ahead" : "back"} by ${Math.abs(seconds)} s, and back to right after 5 s`,

@@ -2,7 +2,7 @@ import { portsOf } from "../../support/Peers.ts"
 import { now, sleep } from "../../support/Waiting.ts"
 import { deliveringPorts, type Fault, takeOverMs } from "../Fault.ts"
 
-/** It runs on, but finds its database no more: others take over, and what it has begun it can only finish, not record. */
+/** The process goes on without its database. Others take over its work. It can finish deliveries that it has begun, but not record them. */
 export const partition = (isSilent: boolean): Fault => ({
   name: isSilent
     ? "packets between runner-1 and PostgreSQL are lost for 6 s"

@@ -1,7 +1,7 @@
 import { now, sleep } from "../../support/Waiting.ts"
 import { crash, type Fault, holdMs, startAgain, takeOverMs } from "../Fault.ts"
 
-/** What came meanwhile goes out in its order, although whoever knew it is gone. */
+/** Events that came during the pause are delivered in their order, although the process that knew the order was killed. */
 export const pauseAndKill: Fault = {
   name: `all connections paused for ${holdMs / 1000} s, SIGKILL runner-1 amid it`,
   topology: "cluster",

@@ -22,7 +22,7 @@ export const postgresDown = (topology: Topology, downMs: number): Fault => ({
   }
 })
 
-/** As when a disk does not answer: no connection breaks, and nothing goes on. */
+/** Behaves like a disk that does not answer: no connection breaks, and no statement proceeds. */
 export const freezePostgres: Fault = {
   name: "PostgreSQL stands still for 5 s",
   topology: "cluster",
@@ -35,7 +35,7 @@ export const freezePostgres: Fault = {
   }
 }
 
-/** PostgreSQL waits before each write of its log to the disk, with the lock held that all commits need: so a slow disk behaves. */
+/** PostgreSQL waits before each write of its log, and holds the lock that all commits need. A slow disk has the same effect. */
 export const slowDisk: Fault = {
   name: "each flush of the log takes 0.1 s longer, for 5 s",
   topology: "cluster",

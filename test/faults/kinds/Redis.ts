@@ -1,7 +1,7 @@
 import { now, sleep } from "../../support/Waiting.ts"
 import { type Fault, quiet, takeOverMs } from "../Fault.ts"
 
-/** What processes share by it goes on in each process alone. */
+/** The limits and feeds that processes share through Redis continue in each process separately. */
 export const redisAway: Fault = {
   name: "Redis away for 3 s",
   topology: "redis",

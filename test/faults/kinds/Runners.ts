@@ -49,7 +49,7 @@ export const rollingRestart: Fault = {
   }
 }
 
-/** Frozen beyond the lease: the others take over, and it must not go on where it was. */
+/** Frozen for longer than the lease: the others take over, and the process must not continue its old work. */
 export const freezeRunner = (name: ProcessName, frozenMs: number): Fault => ({
   name: `SIGSTOP ${name} for ${frozenMs / 1000} s`,
   topology: "cluster",
@@ -69,7 +69,7 @@ export const freezeRunner = (name: ProcessName, frozenMs: number): Fault => ({
         let ports = portsOf(pid, target.port)
         cluster.thaw(name)
         const thawedAt = now()
-        // Whatever it does wrong, it does in its first seconds.
+        // If it does something wrong, it does so in the first seconds.
         while (now() < thawedAt + 3_000) {
           await sleep(250)
           ports = ports === null ? null : ports.union(portsOf(pid, target.port) ?? new Set())
@@ -80,7 +80,7 @@ export const freezeRunner = (name: ProcessName, frozenMs: number): Fault => ({
   }
 })
 
-/** Frozen for less than the lease: nobody takes over, and it goes on where it was. */
+/** Frozen for less than the lease: nobody takes over, and the process continues its work. */
 export const pauseRunner = (name: ProcessName, frozenMs: number): Fault => ({
   name: `SIGSTOP ${name} for ${frozenMs / 1000} s`,
   topology: "cluster",

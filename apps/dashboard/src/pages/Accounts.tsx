@@ -110,7 +110,7 @@ const ConnectAgain = ({ account }: { readonly account: Account }) => {
   return <Connect account={account} provider={provider} />
 }
 
-/** What the end of an account has done at the provider. */
+/** The result of a revocation at the provider. */
 const Revoked = ({ of }: { readonly of: Row<"ProviderAccountRevoked"> }) => (
   <div className="notice" role="status">
     {of.provider_revoked ? "The provider has revoked its token. " : "The provider did not revoke its token. "}

@@ -6,7 +6,7 @@ import { SettingsToRead } from "../parts/Settings.tsx"
 import { Read } from "../parts/Table.tsx"
 import { useRefresh, useRole, useSession } from "../session.ts"
 
-/** The chat's URL is a secret: it is written, and no answer has it. */
+/** The chat's URL is a secret: it can be written, and no answer contains it. */
 const Chat = ({ isSet }: { readonly isSet: boolean }) => {
   const { client } = useSession()
   const refresh = useRefresh()

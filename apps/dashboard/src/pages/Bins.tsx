@@ -18,7 +18,7 @@ type Captured = Row<"CapturedRequest">
 type Content = Row<"PublicBin">
 
 /** Requests that a bin shows, the newest first. */
-const mostShown = 100
+const maxShown = 100
 
 export const Bins = () => {
   const { client } = useSession()
@@ -108,7 +108,7 @@ const Arrived = ({ of }: { readonly of: Captured }) => {
 const withRequest = (content: Content | undefined, request: Captured): Content | undefined =>
   content === undefined || content.requests.some(({ id }) => id === request.id)
     ? content
-    : { ...content, requests: [request, ...content.requests].slice(0, mostShown) }
+    : { ...content, requests: [request, ...content.requests].slice(0, maxShown) }
 
 const Live = ({ bin }: { readonly bin: Kept }) => {
   const { client } = useSession()
@@ -123,7 +123,7 @@ const Live = ({ bin }: { readonly bin: Kept }) => {
     queryKey: ["bin", bin.id],
     queryFn: () =>
       client.get("/public-bins/{id}", {
-        params: { path: { id: bin.id }, header, query: { limit: mostShown } }
+        params: { path: { id: bin.id }, header, query: { limit: maxShown } }
       })
   })
   useEffect(() => {
@@ -136,7 +136,7 @@ const Live = ({ bin }: { readonly bin: Kept }) => {
       onSkipped: () => void queries.invalidateQueries({ queryKey }),
       onChange: ({ type }) => {
         setLive(type === "connected")
-        // What came before the stream was open is only in the list.
+        // Requests that came before the stream was open are only in the list.
         if (type === "connected") void queries.invalidateQueries({ queryKey })
       }
     }).catch((error) => setEnd(messageOf(error)))
@@ -204,8 +204,8 @@ const Live = ({ bin }: { readonly bin: Kept }) => {
           {content.data.requests.map((request) => (
             <Arrived key={request.id} of={request} />
           ))}
-          {content.data.requests.length < mostShown ? null : (
-            <p className="muted">The newest {mostShown} are shown. Keep the bin to see all of them.</p>
+          {content.data.requests.length < maxShown ? null : (
+            <p className="muted">The newest {maxShown} are shown. Keep the bin to see all of them.</p>
           )}
         </section>
       )}

@@ -3,7 +3,7 @@ import { wordsOf } from "../parts/Status.tsx"
 
 type Channel = Row<"Channel">
 
-/** What a channel that does not work needs, by the reason of its status. */
+/** What to do about a channel that does not work, by the reason of its status. */
 const needs: Readonly<Record<string, string>> = {
   account_missing: "It has no account. Name one in the settings of the source.",
   account_expired: "The provider does not renew the token of its account. Connect the account again.",
@@ -25,7 +25,7 @@ export const needOf = ({ fallback, status, status_reason }: Channel): string | n
   return status_reason === null ? null : (needs[status_reason] ?? wordsOf(status_reason))
 }
 
-/** The gateway mends these itself, or somebody has wanted them. */
+/** The gateway repairs these itself, or somebody has caused them on purpose. */
 const harmless = new Set<string | null>(["renewal_due", "provisioning", "source_disabled"])
 
 /** Whether somebody has to do something about a channel, so that it goes on. */

@@ -86,16 +86,14 @@ const Runs = ({ id }: { readonly id: string }) => {
   )
 }
 
-const mostEvents = 50
+const maxEvents = 50
 
 const History = ({ id }: { readonly id: string }) => {
   const { client } = useSession()
   return (
     <Read
       name={`channel events of ${id}`}
-      read={() =>
-        client.get("/sources/{id}/channel-events", { params: { path: { id }, query: { limit: mostEvents } } })
-      }
+      read={() => client.get("/sources/{id}/channel-events", { params: { path: { id }, query: { limit: maxEvents } } })}
     >
       {({ channels, deliveries, events }) => (
         <>
@@ -118,7 +116,7 @@ const History = ({ id }: { readonly id: string }) => {
                 ))}
               </Rows>
             )}
-            {events.length < mostEvents ? null : <p className="muted">The newest {mostEvents} are shown.</p>}
+            {events.length < maxEvents ? null : <p className="muted">The newest {maxEvents} are shown.</p>}
           </Panel>
           <Panel title="Subscriptions">
             {channels.length === 0 ? (

@@ -25,7 +25,7 @@ const Counts = ({ of, total }: { readonly of: Readonly<Record<string, number>>; 
     </details>
   )
 
-/** What was asked for. The text itself is nowhere: the gateway keeps its hash. */
+/** The filter of the deletion. The text itself is not stored: the gateway keeps its hash. */
 const soughtBy = ({ filter, text_hash }: Deletion): string => {
   const said = Object.entries(filter).map(([name, value]) => `${name}: ${String(value)}`)
   return [...(text_hash === null ? [] : ["a text"]), ...said].join(", ")

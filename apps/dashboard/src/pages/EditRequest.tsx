@@ -44,7 +44,7 @@ const editsOf = (before: Written, after: Written) => {
   }
 }
 
-/** Both as texts: JSON laid out, unless that is all that differs. */
+/** Both bodies as texts. JSON is formatted, unless they differ only in formatting. */
 const textsOf = (before: Written, after: Written): readonly [string, string] => {
   const laidOut = [pretty(before.body ?? ""), pretty(after.body ?? "")] as const
   const isLaidOut = laidOut[0] !== null && laidOut[1] !== null && laidOut[0] !== laidOut[1]

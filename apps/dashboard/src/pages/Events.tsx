@@ -159,7 +159,10 @@ const textOfBody = (data: Event["data"]): string => {
   return body === undefined || body === null ? "" : typeof body === "string" ? body : JSON.stringify(body)
 }
 
-/** The body as the destination got it. A large one is not in the answer, or only its beginning: then the page says where the whole is. */
+/**
+ * The body as the destination got it. The answer does not contain a large body, or only its beginning; then the page says where to find the whole
+ * body.
+ */
 const SentBody = ({ of: { data, request_id } }: { readonly of: Event }) => {
   const text = textOfBody(data)
   const isPart = data?.request.is_large_payload === true

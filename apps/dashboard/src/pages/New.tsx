@@ -100,7 +100,7 @@ export const Choose = ({
 /** The choice that shows the form of another resource. */
 const another = "another"
 
-/** An end of a connection: one that exists, or another one with its settings. */
+/** The source or destination of a connection: an existing one, or a new one with its settings. */
 const End = ({
   choices,
   choose,
@@ -151,7 +151,7 @@ export const NewConnection = () => {
     Destination: { choices: useChoices("destinations"), chosen: destination, choose: setDestination }
   }
   const rules = rulesOf(drafts)
-  /** One that was just made is chosen from now on: when the next call is refused, the form does not make it twice. */
+  /** The resource that was just created is selected from now on, so that the form does not create it twice if the next call is refused. */
   const endOf = async (kind: Kind, form: HTMLFormElement) => {
     const { choices, choose, chosen } = ends[kind]
     if (chosen !== another) return { id: chosen, name: choices.find(([id]) => id === chosen)?.[1] ?? chosen }

@@ -6,15 +6,15 @@ import { Entries, Entry } from "../parts/Entries.tsx"
 import { Panel } from "../parts/Panel.tsx"
 import { useSession } from "../session.ts"
 
-/** How many are read: those that somebody deals with are among them. */
-const mostRead = 100
+/** How many alerts are read, including those that somebody has acknowledged. */
+const maxRead = 100
 
 /** Open alerts about channels that nobody deals with yet: none while they are read, or if they cannot be read. */
 export const useOpenAlerts = () => {
   const { client, team } = useSession()
   const { data, error, isPending } = useQuery({
     queryKey: ["open alerts", team],
-    queryFn: () => client.get("/sources/channel-alerts", { params: { query: { status: "active", limit: mostRead } } }),
+    queryFn: () => client.get("/sources/channel-alerts", { params: { query: { status: "active", limit: maxRead } } }),
     retry: false,
     refetchInterval: 30_000
   })

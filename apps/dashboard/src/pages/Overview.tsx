@@ -15,7 +15,7 @@ const filters: ReadonlyArray<Filter> = [
   { name: "destination_id", label: "Destination", kind: "destinations" }
 ]
 
-/** The numbers of the time range, and how they came about over it: of the team, or of a source or a destination. */
+/** The numbers and the charts of the time range, for the team, a source or a destination. */
 const Numbers = () => {
   const { client, team } = useSession()
   const { search } = useFilters()

@@ -17,7 +17,7 @@ import type { PageQuery } from "../parts/Pages.ts"
 import { Facts, Panel } from "../parts/Panel.tsx"
 import { Empty, Failure, Loading } from "../parts/States.tsx"
 import { Status } from "../parts/Status.tsx"
-import { mostRead, withText } from "../parts/TextIn.ts"
+import { maxRead, withText } from "../parts/TextIn.ts"
 import { Time } from "../parts/Time.tsx"
 import { useMay } from "../may.ts"
 import { useSession } from "../session.ts"
@@ -111,7 +111,7 @@ export const Requests = () => {
       {text === undefined ? null : (
         <p className="muted">
           Requests that have the text in a header, the path or a body of at most 64 KiB. The newest{" "}
-          {mostRead.toLocaleString()} are read first. The chart shows all requests.
+          {maxRead.toLocaleString()} are read first. The chart shows all requests.
         </p>
       )}
       <List
@@ -149,7 +149,7 @@ export const Request = () => {
   const may = useMay()
   const first = useFilters().search["form"] === "edit" ? "edit" : null
   const [opened, setOpened] = useState<"edit" | "fixture" | "share" | null>(first)
-  // What is open is about one request: a link leads from it to another one, or to a form of it.
+  // The open panels belong to one request. A link can lead to another request, or to a form of this one.
   useEffect(() => setOpened(first), [id, first])
   const trace = useQuery({
     queryKey: ["request", team, id, "trace"],

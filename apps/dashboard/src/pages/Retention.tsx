@@ -50,7 +50,7 @@ const Change = ({ retention }: { readonly retention: Kept }) => {
       label="Save the retention"
       done="Saved"
       send={async (form) => {
-        // What the reader has not changed is not sent: the operator may let a team keep it for longer than others.
+        // A value that the reader has not changed is not sent, because the operator may let a team keep data for longer than others.
         const changes = kinds.flatMap(({ name }) => {
           const text = textOf(form, `retention.${name}`)
           return text === String(retention[name]) ? [] : [[name, text === "" ? null : Number(text)] as const]

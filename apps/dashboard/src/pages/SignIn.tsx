@@ -29,7 +29,7 @@ export const SignIn = ({ failure }: { readonly failure: string | null }) => {
     setBusy(false)
   }
   const offersDemo = ways?.demo === true
-  // People with an identity provider are somebody, and choose it.
+  // If there is an identity provider, people should sign in as themselves, and not as the demo user.
   const begins = isAtOnce && offersDemo && !ways.identity_provider
   useEffect(() => {
     if (begins) void attempt(signInAtOnce).then(() => setAtOnce(false))

@@ -119,7 +119,7 @@ export const TeamDeletion = () => {
   const { id = "" } = useParams({ strict: false })
   const deletion = useQuery({
     queryKey: ["team deletion", id],
-    // For no team: the one that is deleted has no callers any more.
+    // The call is for no team, because nobody has access to the deleted one.
     queryFn: () => gateway().get("/team-deletions/{id}", { params: { path: { id } } }),
     refetchInterval: ({ state }) => (state.data?.stage === "done" ? false : liveMs)
   })

@@ -1,6 +1,6 @@
 /**
- * The public bins that were made in this browser. The gateway lists them to nobody: whoever has the token of a bin can read it. They
- * end after an hour, and are forgotten here then, or when the reader signs out.
+ * The public bins that were made in this browser. The gateway does not list them: only somebody who has the token of a bin can read it. A bin ends
+ * after an hour. The browser forgets it then, or when the reader signs out.
  */
 export interface Bin {
   readonly id: string

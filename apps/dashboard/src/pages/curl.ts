@@ -1,9 +1,9 @@
 import type { Row } from "../gateway.ts"
 
-/** A longer body is sent from a file: a terminal does not take it as a part of a line. */
+/** A longer body is sent from a file, because a terminal does not accept it on one line. */
 const longestBody = 32_768
 
-/** What curl writes itself, and what is only about the connection that the request came by. */
+/** Headers that curl writes itself, and headers of the connection by which the request came. */
 const own = new Set([
   "host",
   "content-length",
@@ -18,8 +18,8 @@ const own = new Set([
 const masked = "[PRESENTED]"
 
 /**
- * Whether a text may stand in a command that somebody pastes. A control character would be an order to the terminal, even in quotes:
- * one ends the paste, and runs what follows.
+ * Whether a text is safe in a command that somebody pastes. Terminals obey control characters even in quotes: one of them ends the paste, and runs
+ * the text after it.
  */
 const isPlain = (text: string): boolean => !/[^\P{Cc}\n\t]/u.test(text)
 

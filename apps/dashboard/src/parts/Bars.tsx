@@ -6,7 +6,7 @@ import { exact } from "./Time.tsx"
 const width = 1_000
 const height = 140
 
-/** The bars between two places of a drag, as their numbers. */
+/** The indexes of the bars between the two ends of a drag. */
 interface Dragged {
   readonly from: number
   readonly to: number

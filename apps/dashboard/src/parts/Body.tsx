@@ -3,10 +3,10 @@ import { Copy } from "./Copy.tsx"
 import { Picture, pictureType } from "./Picture.tsx"
 import { Tree } from "./Tree.tsx"
 
-/** Longer texts are shown in part: the page stays quick, and the whole can be copied or downloaded. */
+/** Longer texts are shown in part, so that the page stays fast. The whole text can be copied or downloaded. */
 const longestShown = 200_000
 
-/** Longer layouts are not made: the indentation of deep nesting is the square of what was sent. */
+/** Longer formatted texts are not made, because the indentation of deep nesting grows with the square of the input. */
 const longestLaidOut = 4 * longestShown
 
 /** A part of JSON that line breaks depend on; numbers and names of values stand between them. */
@@ -45,11 +45,11 @@ export const pretty = (text: string): string | null => {
 }
 
 /** Bytes that are shown in hexadecimal. */
-const mostHex = 4_096
+const maxHex = 4_096
 
-/** Offset, sixteen bytes, and what of them is a printable character. */
+/** A line of the hexadecimal view: the offset, sixteen bytes, and their printable characters. */
 const hexOf = (bytes: Uint8Array): string =>
-  Array.from({ length: Math.ceil(Math.min(bytes.length, mostHex) / 16) }, (_, line) => {
+  Array.from({ length: Math.ceil(Math.min(bytes.length, maxHex) / 16) }, (_, line) => {
     const part = [...bytes.subarray(line * 16, line * 16 + 16)]
     const hex = part.map((byte) => byte.toString(16).padStart(2, "0")).join(" ")
     const text = part.map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : ".")).join("")
@@ -152,7 +152,7 @@ export const Text = ({ text }: { readonly text: string }) => {
 }
 
 /** The most headers that are shown at once. */
-const mostHeaders = 200
+const maxHeaders = 200
 
 export const Headers = ({ of }: { readonly of: Readonly<Record<string, unknown>> | null }) => {
   const all = Object.entries(of ?? {})
@@ -161,7 +161,7 @@ export const Headers = ({ of }: { readonly of: Readonly<Record<string, unknown>>
     <>
       <table>
         <tbody>
-          {all.slice(0, mostHeaders).map(([name, value]) => (
+          {all.slice(0, maxHeaders).map(([name, value]) => (
             <tr key={name}>
               <th scope="row" className="mono">
                 {name}
@@ -173,9 +173,9 @@ export const Headers = ({ of }: { readonly of: Readonly<Record<string, unknown>>
           ))}
         </tbody>
       </table>
-      {all.length > mostHeaders ? (
+      {all.length > maxHeaders ? (
         <p className="muted">
-          {mostHeaders} of {all.length} headers are shown.
+          {maxHeaders} of {all.length} headers are shown.
         </p>
       ) : null}
     </>

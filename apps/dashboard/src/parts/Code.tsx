@@ -50,7 +50,7 @@ const faultyLine = Decoration.line({ class: "cm-fault" })
 
 const markFault = StateEffect.define<number | null>()
 
-/** The marked line, until it is mended or another one is. */
+/** The marked line, until it is changed or another line is marked. */
 const faults = StateField.define({
   create: () => Decoration.none,
   update: (marked, { docChanged, effects, state }) => {
@@ -86,7 +86,7 @@ const tooltipAt = (view: EditorView, at: number, hint: (name: string) => string 
       }
 }
 
-/** What the page asks of an editor that is shown. */
+/** The functions that a page can call on a visible editor. */
 export interface CodeHandle {
   readonly goTo: (line: number) => void
 }
@@ -109,7 +109,7 @@ export const Code = ({
   readonly change: (code: string) => void
   /** Read once. */
   readonly complete: CompletionSource
-  /** What a name means that is pointed at: `request.headers`. Null: nothing is known about it. */
+  /** Returns the description of the name under the pointer, for example `request.headers`. Null: the name is unknown. */
   readonly hint: (name: string) => string | null
   /** The line that is marked. */
   readonly fault: number | null

@@ -18,12 +18,12 @@ export interface Known {
   readonly isUsual: boolean
 }
 
-/** What the field offers: to write a name into the field, or to set a filter. */
+/** A suggestion of the field: it completes a name in the field, or sets a filter. */
 export type Completion =
   | { readonly does: "write"; readonly text: string; readonly label: string }
   | { readonly does: "set"; readonly name: string; readonly value: string; readonly label: string }
 
-const mostShown = 12
+const maxShown = 12
 /** A longer text is refused by the gateway. */
 export const longestText = 200
 
@@ -54,8 +54,8 @@ const valuesFor = (filter: Known, text: string): ReadonlyArray<Completion> => {
 }
 
 /**
- * What a text in the field can become, the likeliest first: values of the filter that it names; otherwise a value that it is, a filter whose
- * name it begins, a search for it, and values that have it.
+ * The suggestions for a text in the field, the likeliest first. If the text names a filter: its values. Otherwise: a value that equals the text,
+ * filters whose names begin with it, a search for it, and values that contain it.
  */
 export const completionsOf = (written: string, filters: ReadonlyArray<Known>): ReadonlyArray<Completion> => {
   const text = written.trim()
@@ -65,7 +65,7 @@ export const completionsOf = (written: string, filters: ReadonlyArray<Known>): R
   if (text === "") return names(filters)
   const [name = ""] = lower.split(":", 1)
   const named = lower.includes(":") ? filters.find(({ key }) => key === name.trim()) : undefined
-  if (named !== undefined) return valuesFor(named, text.slice(name.length + 1).trim()).slice(0, mostShown)
+  if (named !== undefined) return valuesFor(named, text.slice(name.length + 1).trim()).slice(0, maxShown)
   const closed = filters.filter(({ values }) => values !== null)
   const of = (matches: (value: Value) => boolean): ReadonlyArray<Completion> =>
     closed.flatMap((filter) => filter.values!.filter(matches).map((value) => setting(filter, value)))
@@ -74,5 +74,5 @@ export const completionsOf = (written: string, filters: ReadonlyArray<Known>): R
     ...names(filters.filter(({ key, label }) => key.startsWith(lower) || label.toLowerCase().startsWith(lower))),
     ...filters.filter(({ isUsual }) => isUsual).map((filter) => setting(filter, [text, text])),
     ...of((value) => has(value, lower) && !isExactly(value, lower))
-  ].slice(0, mostShown)
+  ].slice(0, maxShown)
 }

@@ -3,20 +3,20 @@ import { useMemo } from "react"
 
 /** Longer texts are compared in part, and longer lines are shown in part. */
 const longestCompared = 200_000
-const mostCompared = 20_000
+const maxCompared = 20_000
 const longestLine = 1_000
 /** Equal lines that are shown around a change, and changed lines in all. */
 const around = 3
-const mostLines = 2_000
+const maxLines = 2_000
 
 interface Line {
   readonly sign: "+" | "-" | " " | "…"
   readonly text: string
 }
 
-const linesOf = (text: string): ReadonlyArray<string> => text.slice(0, longestCompared).split("\n", mostCompared)
+const linesOf = (text: string): ReadonlyArray<string> => text.slice(0, longestCompared).split("\n", maxCompared)
 
-/** Each line as one character, equal lines as equal ones: what compares texts then compares lists of lines. */
+/** Encodes each line as one character, so that the comparison of texts compares lines. */
 const spelled = (lists: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
   const codes = new Map<string, number>()
   const codeOf = (line: string): number => {
@@ -68,7 +68,7 @@ export const Diff = ({
   return (
     <>
       <pre className="text diff" tabIndex={0} aria-label={label} role="region">
-        {lines.slice(0, mostLines).map(({ sign, text }, index) => {
+        {lines.slice(0, maxLines).map(({ sign, text }, index) => {
           const shown = `${sign} ${text.slice(0, longestLine)}${text.length > longestLine ? "…" : ""}`
           // oxlint-disable-next-line react/no-array-index-key
           if (sign === "+") return <ins key={index}>{shown}</ins>
@@ -78,7 +78,7 @@ export const Diff = ({
           return <span key={index}>{shown}</span>
         })}
       </pre>
-      {Math.max(before.length, after.length) > longestCompared || lines.length > mostLines ? (
+      {Math.max(before.length, after.length) > longestCompared || lines.length > maxLines ? (
         <p className="muted">The beginning is compared: there is more.</p>
       ) : null}
     </>

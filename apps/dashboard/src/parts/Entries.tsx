@@ -1,13 +1,13 @@
 import type { ReactNode } from "react"
 
-/** What somebody has to look at, each with the one action that helps. */
+/** Things that need attention, each with the one action that helps. */
 export const Entries = ({ children, label }: { readonly label: string; readonly children: ReactNode }) => (
   <ul className="entries plain" aria-label={label}>
     {children}
   </ul>
 )
 
-/** `wait`: it may mend itself; `bad`: it does not. */
+/** `wait`: it may recover by itself. `bad`: it does not. */
 export const Entry = ({
   action,
   children,

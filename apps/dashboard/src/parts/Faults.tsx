@@ -2,7 +2,7 @@ import { createContext, type ReactNode, use } from "react"
 import { TidegateError } from "@tidegate/client/source"
 import { messageOf } from "../gateway.ts"
 
-/** What the gateway has refused in a form: at the fields that it is about, and what is about no field. */
+/** The faults that the gateway has found in a form: those of single fields, and those of the form as a whole. */
 export interface Faults {
   readonly atFields: ReadonlyMap<string, string>
   readonly others: ReadonlyArray<string>
@@ -22,7 +22,7 @@ interface Refused {
 
 const refusedOf = (error: unknown): ReadonlyArray<Refused> => {
   if (!(error instanceof TidegateError)) return []
-  // Names are unique in a team, and a conflict is about nothing else in a form.
+  // Names are unique in a team, so a conflict is always about the name.
   if (error.code === "RESOURCE_ALREADY_EXISTS") return [{ path: "name", message: "name has another one already" }]
   const { fields } = error.data
   return Array.isArray(fields) ? (fields as ReadonlyArray<Refused>) : []

@@ -21,8 +21,8 @@ const plain = (document: Document, schema: Schema): Schema => {
 }
 
 /** An object with more members than this is written as JSON. One that must be written has more fields: somebody has to fill it in. */
-const mostNested = 5
-const mostRequired = 16
+const maxNested = 5
+const maxRequired = 16
 
 /**
  * The schema of an object that has a few plain members, such as a credential: each gets a field of its own. So do all members of an object that
@@ -31,7 +31,7 @@ const mostRequired = 16
 const nestedOf = (document: Document, schema: Schema, isRequired: boolean): Schema | null => {
   const found = objectOf(document, schema)
   const members = Object.values(found.properties ?? {})
-  const isShort = members.length > 0 && members.length <= (isRequired ? mostRequired : mostNested)
+  const isShort = members.length > 0 && members.length <= (isRequired ? maxRequired : maxNested)
   const isPlain = members.every((one) => kindOf(plain(document, one)) !== "json")
   return isShort && (isRequired || isPlain) ? found : null
 }
@@ -130,7 +130,7 @@ const MemberField = ({
   readonly shown: string
 }) => {
   const own = { id: field, name: field, "data-kind": kind, defaultValue: shown, ...useDescribed(field) }
-  // What must be written and has one value is written already.
+  // Required members with only one possible value are filled in.
   const isDecided = isRequired && member.enum?.length === 1
   const isKept = isMasked(shown)
   const help: ReactNode = (

@@ -2,8 +2,8 @@ import { type QueryKey, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef, useState } from "react"
 import type { Page, Searched } from "./Pages.ts"
 
-/** So many more rows end a search that goes further back: they stay in memory. */
-const mostFound = 1_000
+/** A search that goes further back ends after this many rows, because they stay in memory. */
+const maxFound = 1_000
 
 interface Found<Model> extends Page<Model> {
   readonly searched?: Searched
@@ -46,7 +46,7 @@ export const useFurther = <Model>(key: QueryKey, read: ((cursor: string) => Prom
     setError(null)
     let found = 0
     try {
-      for (let at = cursor(); at !== null && goes.current && found < mostFound; at = cursor()) {
+      for (let at = cursor(); at !== null && goes.current && found < maxFound; at = cursor()) {
         const from = at
         const next = await read(from)
         found += next.models.length

@@ -15,7 +15,7 @@ export interface Edge {
   readonly from: string
   readonly to: string
   readonly label?: string
-  /** What has become of it in another version. It is drawn otherwise, and its label says so. */
+  /** How the node differs in another version. It is drawn differently, and its label says so. */
   readonly mark?: "added" | "removed" | "changed"
 }
 
@@ -47,8 +47,8 @@ interface Point {
 }
 
 /**
- * A place for each node: a row below all nodes that lead to it, and in the row beside its neighbors, in the order of the nodes above. An
- * edge over several rows gets a place in each of them, so that it does not cross a node.
+ * The position of each node: in a row below all nodes that lead to it, and within the row in the order of the nodes above. An edge over several rows
+ * gets a position in each of them, so that it does not cross a node.
  */
 const placesOf = (nodes: ReadonlyArray<Node>, edges: ReadonlyArray<Edge>) => {
   const rows = rowsOf(nodes, edges)

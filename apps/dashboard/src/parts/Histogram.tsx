@@ -11,7 +11,7 @@ export interface Counted {
 }
 
 /** Counting costs more than reading the newest rows, most of all with filters for which the gateway has no counts ready. */
-const pace = { leastMs: 10_000, mostMs: 60_000, share: 0.02 }
+const pace = { minMs: 10_000, maxMs: 60_000, share: 0.02 }
 
 const short = (at: string): string =>
   new Date(at).toLocaleString(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" })
@@ -35,7 +35,7 @@ export const Histogram = ({
       const counted = await read()
       return { ...counted, waitMs: waitAfter(performance.now() - began, pace) }
     },
-    refetchInterval: ({ state }) => isLive && (state.data?.waitMs ?? pace.leastMs),
+    refetchInterval: ({ state }) => isLive && (state.data?.waitMs ?? pace.minMs),
     placeholderData: keepPreviousData,
     retry: false
   })

@@ -1,6 +1,6 @@
 import { useState } from "react"
 
-/** What this browser keeps for the reader. What is there was written by this page or by nobody: anything else in it is dropped. */
+/** Values that this browser keeps for the reader. Only values in the form that this page writes are used; anything else is dropped. */
 const read = <Value>(key: string, check: (value: unknown) => value is Value, other: Value): Value => {
   try {
     const value: unknown = JSON.parse(localStorage.getItem(key) ?? "null")

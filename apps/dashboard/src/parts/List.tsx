@@ -16,13 +16,13 @@ export interface Column<Model> {
   readonly isExtra?: boolean
 }
 
-/** What a column that grows needs at least, and the gap between columns (px). */
-const leastWidth = 130
+/** The minimum width of a column that grows, and the gap between columns (px). */
+const minWidth = 130
 const gap = 12
 
 /** Narrower than this, a list scrolls: no column is squeezed until it is empty. */
-const leastOf = (widths: ReadonlyArray<string>): number =>
-  widths.reduce((sum, width) => sum + gap + (width.endsWith("px") ? Number.parseInt(width) : leastWidth), gap)
+const minWidthOf = (widths: ReadonlyArray<string>): number =>
+  widths.reduce((sum, width) => sum + gap + (width.endsWith("px") ? Number.parseInt(width) : minWidth), gap)
 
 const rowHeight = 36
 const nothingShown: Shown = { first: 0, last: 0 }
@@ -31,7 +31,7 @@ const nothingShown: Shown = { first: 0, last: 0 }
 interface Selected {
   /** Null until the row at the index is read. */
   readonly id: string | null
-  /** Where the row was last. From there the keys go on if it is no longer in the pages that are read. */
+  /** The last position of the row. The keys continue from there if the row is no longer in the loaded pages. */
   readonly index: number
 }
 
@@ -105,7 +105,7 @@ const LiveNote = ({
   </p>
 )
 
-/** How far back a search has read: what is older may have the text as well, and is read when the reader wants it. */
+/** How far back a search has read. Older rows may contain the text as well, and are read when the reader asks for it. */
 const SearchedNote = ({
   further: { error, isRunning, start, stop },
   of: { count, cursor, since }
@@ -216,7 +216,7 @@ const LoadedList = <Model extends { readonly id: string }>({
       }
       const row = rowAt(selected.index)
       if (event.key === "Enter" && row !== undefined && row.id === selected.id) {
-        // A link or a button that has the focus does what it is for; the list itself can have it, too.
+        // If a link or a button has the focus, the key acts on it. The list itself can have the focus, too.
         const { activeElement, body } = document
         if (activeElement === body || activeElement === frame.current) open(to(row))
       }
@@ -239,8 +239,8 @@ const LoadedList = <Model extends { readonly id: string }>({
   }
   const given = [...columns.map(({ width }) => width), ...(actions === undefined ? [] : [actions.width])]
   const widths = {
-    "--columns": given.map((width) => (width.endsWith("px") ? width : `minmax(${leastWidth}px, ${width})`)).join(" "),
-    "--least": `${leastOf(given)}px`
+    "--columns": given.map((width) => (width.endsWith("px") ? width : `minmax(${minWidth}px, ${width})`)).join(" "),
+    "--least": `${minWidthOf(given)}px`
   } as Record<string, string>
   return (
     <>

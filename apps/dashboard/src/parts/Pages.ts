@@ -44,14 +44,14 @@ export const pageAt = (cursor: string | null, limit: number = rowsOfPage): PageQ
 /** A list that is live is read again this often (ms), and not while the page is in the background. */
 export const liveMs = 2_000
 
-/** What arrives faster than a live list shows it is counted this often (ms): counting costs more than reading the newest rows. */
+/** How often (ms) rows are counted that arrive faster than a live list can show them. Counting costs more than reading the newest rows. */
 const countedMs = 10_000
 
-/** Of a gateway that answers at once, the newest rows are at most some two seconds old. */
-const pace = { leastMs: liveMs, mostMs: 10_000, share: 0.1 }
+/** If the gateway answers at once, the newest rows are at most about two seconds old. */
+const pace = { minMs: liveMs, maxMs: 10_000, share: 0.1 }
 
-/** Where more rows arrive than the list shows, nobody can follow them: they are read half as often. */
-const samplingPace = { ...pace, leastMs: 2 * liveMs }
+/** If more rows arrive than the list shows, nobody can follow them, so they are read half as often. */
+const samplingPace = { ...pace, minMs: 2 * liveMs }
 
 /** A page whose rows are out of sight is forgotten after this time (ms), and read again when the reader comes back to it. */
 const forgottenMs = 5_000
@@ -119,7 +119,7 @@ export const usePages = <Model extends { readonly id: string }>({
     const page = await read(pageAt(place.cursor, isLive ? rowsOfLivePage : rowsOfPage))
     const at = Date.now()
     const newest = before?.models[0]
-    // Nobody looked for a while: what has arrived meanwhile is no rate.
+    // The page was not visible for a while, so the rows since then do not give a rate.
     const isNext = before !== undefined && at - before.at < 5 * before.waitMs
     const isSampled =
       isLive &&
@@ -148,7 +148,8 @@ export const usePages = <Model extends { readonly id: string }>({
     queries: wanted.map((place) => ({
       queryKey: keyOf(place),
       queryFn: () => readPlace(place),
-      // Other pages would no longer join it: a reader in the middle of a list stays there. A search would begin again.
+      // Only the first page is read again. Later pages would no longer fit to it, so a reader in the middle of a list stays there, and a search would
+      // begin again.
       staleTime: ({ state }: Query<Read<Model>>) =>
         places.length > 2 || state.data?.searched !== undefined ? Infinity : liveMs,
       gcTime: place.cursor === null ? 60_000 : forgottenMs,
@@ -167,7 +168,7 @@ export const usePages = <Model extends { readonly id: string }>({
         const after = models.at(-1)?.id ?? null
         const next = now[n + 1]
         const isEnd = !has_more || next_cursor === null
-        // A page that ends elsewhere than it did: those behind it are found again.
+        // If a page ends at another row than before, the cursors of the later pages are read again.
         if (isEnd ? next !== undefined : next?.after !== after)
           now = [
             ...now.slice(0, n + 1),

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react"
 
 /** Larger pictures are only downloaded: the browser would decode them on the page. */
-const mostBytes = 5 * 1024 * 1024
+const maxBytes = 5 * 1024 * 1024
 
 /** How pictures of these types begin. SVG is none of them: it is a document, which can name others. */
 const beginnings: ReadonlyArray<readonly [type: string, at: number, bytes: string]> = [
@@ -13,7 +13,7 @@ const beginnings: ReadonlyArray<readonly [type: string, at: number, bytes: strin
 
 /** The type of a picture, by its bytes and not by what its sender calls it; null: it is none. */
 export const pictureType = (bytes: Uint8Array): string | null =>
-  bytes.length > mostBytes
+  bytes.length > maxBytes
     ? null
     : (beginnings.find(([, at, text]) =>
         Array.from(text).every((one, i) => bytes[at + i] === one.charCodeAt(0))

@@ -12,7 +12,7 @@ const SayContext = createContext<(said: Said) => void>(() => {})
 /** Says something to the reader that stays until the page is left: what was clicked may be gone by then. */
 export const useSay = (): ((said: Said) => void) => use(SayContext)
 
-/** The part of a page that speaks, below everything else. Screen readers read what it says. */
+/** The part of a page with messages, below everything else. Screen readers read them aloud. */
 export const Saying = ({ children }: { readonly children: ReactNode }) => {
   const { pathname } = useLocation()
   const [said, setSaid] = useState<Said | null>(null)

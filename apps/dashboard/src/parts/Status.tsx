@@ -1,4 +1,4 @@
-/** How a status is shown: its color says what to do (nothing, wait, look), its text says which it is. */
+/** A status: its color says what to do (nothing, wait, look), and its text names the status. */
 const tones: Readonly<Record<string, "good" | "bad" | "wait" | "">> = {
   accepted: "good",
   rejected: "bad",

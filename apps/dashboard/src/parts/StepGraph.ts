@@ -31,7 +31,7 @@ export const nodesOf = (
   })
 ]
 
-/** From a step to the one that undoes it. No edge of the workflow leads there. */
+/** The line from a step to the step that undoes it. It is not an edge of the workflow. */
 export const undoEdge = (from: string, to: string): Edge => ({ from, to, label: "undo" })
 
 /** The port of an edge is shown unless it is the usual one. `marks` are by the ids of edges. */

@@ -2,13 +2,13 @@ import type { ReactNode } from "react"
 import type { Row } from "../gateway.ts"
 import { Time } from "./Time.tsx"
 
-/** What became of the messages, in one line. */
+/** The counts of messages by their result, in one line. */
 const messagesOf = ({ duplicate_count, rejected_count, stored_count }: NonNullable<State>): string =>
   `${stored_count} stored, ${duplicate_count} delivered again, ${rejected_count} rejected`
 
 type State = Row<"Source">["subscription_state"]
 
-/** How the subscription of a source is doing, as facts of the source's page; none for a source without one. */
+/** The state of a source's subscription, as facts of the source's page. Empty for a source without a subscription. */
 export const subscriptionFacts = (state: State): ReadonlyArray<readonly [name: string, value: ReactNode]> => {
   if (state === undefined) return []
   const { connected_at, last_error, last_error_at, last_message_at, last_rejection, status } = state

@@ -4,7 +4,7 @@ import { useSession } from "../session.ts"
 import { liveMs, type Page, pageAt, type PageQuery } from "./Pages.ts"
 import { Failure, Loading } from "./States.tsx"
 
-/** What a panel reads, and what it shows of it: another panel does not wait for it, and does not fail with it. */
+/** A panel with its own read. Other panels do not wait for this read, and do not fail with it. */
 export const Read = <Data,>({
   children,
   name,

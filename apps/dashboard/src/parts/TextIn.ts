@@ -1,8 +1,8 @@
 import { isNested } from "../json.ts"
 import { type Page, pageAt, type PageQuery } from "./Pages.ts"
 
-/** No index of the gateway has bodies: for a text, this many of the newest rows are read, page by page. */
-export const mostRead = 1_000
+/** The gateway has no index of bodies. To search for a text, this many of the newest rows are read, page by page. */
+export const maxRead = 1_000
 
 type Values = Readonly<Record<string, string | ReadonlyArray<string>>>
 
@@ -32,15 +32,15 @@ function* textsIn(value: unknown): Generator<string> {
 const isSign = (letter: string | undefined): boolean => letter !== undefined && "[]{},:".includes(letter)
 
 /**
- * JSON that was laid out by its sender as the page has it: without spaces around its signs. Each space is read once: a pattern of
- * spaces and a sign would read a long run of spaces again from each of them.
+ * JSON without the spaces around its punctuation, whatever the sender's formatting. Each space is read once: a pattern of spaces and a sign would
+ * read a long run of spaces again from each space.
  */
 const compact = (text: string): string =>
   text.replaceAll(/\s+/g, (spaces, at: number) =>
     isSign(text[at - 1]) || isSign(text[at + spaces.length]) ? "" : spaces
   )
 
-/** Whether a text is in a header, the path, the query or the body, in capitals or not. The names that the API gives these do not count. */
+/** Whether a text is in a header, the path, the query or the body, whatever its case. The API's own member names do not count. */
 export const hasText = ({ body, headers, path, query }: Content, text: string): boolean => {
   const wanted = text.toLowerCase()
   const isIn = (part: string): boolean => part.toLowerCase().includes(wanted)
@@ -64,11 +64,11 @@ interface Part {
   readonly most?: number
 }
 
-/** Those rows whose content has a text, among the newest ones, or from a cursor. They are one page, without their contents. */
+/** The rows whose content contains a text, among the newest ones or from a cursor. They are returned as one page, without their contents. */
 export const withText = async <Model extends { readonly data?: Content | null; readonly ingested_at: string }>(
   text: string,
   read: (page: PageQuery) => Promise<Page<Model>>,
-  { from, most = mostRead }: Part = {}
+  { from, most = maxRead }: Part = {}
 ): Promise<Page<Model>> => {
   const models: Array<Model> = []
   let cursor: string | null = from ?? null

@@ -2,22 +2,22 @@ import { useMemo, useState } from "react"
 import { exactJson, isNested } from "../json.ts"
 
 /** Members of a list or an object that are shown at once. */
-const mostMembers = 100
+const maxMembers = 100
 /** Characters of a text that are shown. */
-const mostCharacters = 2_000
+const maxCharacters = 2_000
 
 const isText = (value: unknown): value is string => typeof value === "string"
 
 const shownLeaf = (value: unknown): string => {
   const text = JSON.stringify(value)
-  return text.length > mostCharacters ? `${text.slice(0, mostCharacters)}…` : text
+  return text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text
 }
 
 const membersOf = (value: object): ReadonlyArray<readonly [name: string, value: unknown]> =>
   Array.isArray(value) ? value.map((member, at) => [String(at), member] as const) : Object.entries(value)
 
 const Members = ({ of }: { readonly of: object }) => {
-  const [most, setMost] = useState(mostMembers)
+  const [most, setMost] = useState(maxMembers)
   const all = membersOf(of)
   return (
     <ul>
@@ -28,7 +28,7 @@ const Members = ({ of }: { readonly of: object }) => {
       ))}
       {all.length > most ? (
         <li>
-          <button type="button" className="link" onClick={() => setMost(most + mostMembers)}>
+          <button type="button" className="link" onClick={() => setMost(most + maxMembers)}>
             Show more: {most.toLocaleString()} of {all.length.toLocaleString()} are shown
           </button>
         </li>
@@ -37,7 +37,7 @@ const Members = ({ of }: { readonly of: object }) => {
   )
 }
 
-/** A member, which is folded until it is opened: what is folded is not made. */
+/** A member, which is collapsed until it is opened. The content of a collapsed member is not rendered. */
 const Node = ({ name, value }: { readonly name: string; readonly value: unknown }) => {
   const [isOpen, setOpen] = useState(false)
   const label = <bdi>{name}</bdi>

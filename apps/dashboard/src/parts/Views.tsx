@@ -9,7 +9,7 @@ interface View {
   readonly search: Search
 }
 
-const mostViews = 30
+const maxViews = 30
 const longestName = 60
 
 const isViews = (value: unknown): value is ReadonlyArray<View> =>
@@ -33,7 +33,7 @@ export const Views = ({ page }: { readonly page: string }) => {
     const given = new FormData(event.currentTarget).get("name")
     const name = typeof given === "string" ? given.trim() : ""
     if (name === "") return
-    setViews([...views.filter((one) => one.name !== name), { name, search }].slice(-mostViews))
+    setViews([...views.filter((one) => one.name !== name), { name, search }].slice(-maxViews))
     event.currentTarget.reset()
   }
   const show = (view: View) => {

@@ -3,18 +3,18 @@ import { keyOf, type Listen, type ListenFault, type ToProcess } from "./Messages
 
 /** A process that takes connections. */
 export interface Taker {
-  /** Whether it is to get new connections. If no process is, all get them. */
+  /** Whether the process should get new connections. If this is false for all processes, all of them get connections. */
   readonly isReady: boolean
-  /** False if the process has ended. `sent` is called when its system has the message. */
+  /** Sends a message to the process. Returns false if the process has ended. `sent` is called when the operating system has the message. */
   readonly tell: (message: ToProcess, connection?: Socket, sent?: () => void) => boolean
 }
 
 /**
- * Connections that may be on their way to one process. One that has no time for them gets no more meanwhile, so a process that is frozen
- * keeps few senders waiting.
+ * How many connections may be on their way to one process. A process that does not take them gets no more, so a frozen process keeps only few senders
+ * waiting.
  */
 const onTheWay = 64
-/** Connections that may wait to be accepted, where the system allows it. */
+/** How many connections may wait to be accepted, if the operating system allows so many. */
 const backlog = 4_096
 
 interface Port {
@@ -25,8 +25,8 @@ interface Port {
 }
 
 /**
- * The listening sockets of all processes. The supervisor accepts and hands each connection to the next process in turn: so the connections are
- * spread evenly, and none is lost when a process ends, as it would be in the queue of a listening socket of the process's own.
+ * The listening sockets of all processes. The supervisor accepts each connection and gives it to the next process in turn. So connections are spread
+ * evenly, and none is lost when a process ends. If each process had its own listening socket, connections in the queue of that socket would be lost.
  */
 export class Connections {
   readonly #ports = new Map<string, Port>()
@@ -34,7 +34,7 @@ export class Connections {
   readonly #waiting = new Map<Taker, Set<Socket>>()
   #turn = 0
 
-  /** Adds a process to those that take the connections of an address. The first one opens it. */
+  /** Adds a process to those that get the connections of an address. The first process opens the address. */
   async add(taker: Taker, at: Listen): Promise<AddressInfo> {
     const key = keyOf(at)
     let port = this.#ports.get(key)
@@ -51,7 +51,7 @@ export class Connections {
     }
   }
 
-  /** Removes a process from those of one address, or of all. An address without a process is closed: senders see that nobody is there. */
+  /** Removes a process from one address, or from all addresses. An address without a process is closed, so that senders get a refused connection. */
   remove(taker: Taker, at?: Listen): void {
     for (const [key, { server, takers }] of this.#ports) {
       if (at !== undefined && key !== keyOf(at)) continue
@@ -63,7 +63,7 @@ export class Connections {
       server.close()
     }
     if (at !== undefined) return
-    // The process has ended: their senders would wait for ever.
+    // The process has ended, so the senders of these connections would wait for ever.
     for (const socket of this.#waiting.get(taker) ?? []) socket.destroy()
     this.#waiting.delete(taker)
   }
@@ -79,7 +79,7 @@ export class Connections {
       server.once("error", reject)
       server.listen({ ...at, backlog }, () => {
         server.off("error", reject)
-        // Such as no free file descriptor: the connection is lost, not the supervisor.
+        // For example, no file descriptor is free. Then the connection is lost, but the supervisor goes on.
         server.on("error", () => {})
         resolve(server.address() as AddressInfo)
       })
@@ -100,14 +100,14 @@ export class Connections {
     waiting.add(socket)
     const done = (): void => {
       waiting.delete(socket)
-      // Closes the supervisor's own copy: the one that was sent stays open, unless its process has ended.
+      // Closes only the supervisor's copy of the socket. The process's copy stays open, unless the process has ended.
       socket.destroy()
     }
     if (!taker.tell({ kind: "connection", at }, socket, done)) done()
   }
 }
 
-/** A failure to listen, as it crosses the channel. */
+/** A failure to listen, in the form in which it is sent to the process. */
 export const faultOf = (error: unknown, { host, port }: Listen): ListenFault => {
   const {
     address = host,

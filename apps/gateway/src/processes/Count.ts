@@ -1,9 +1,9 @@
 import { availableParallelism, totalmem } from "node:os"
 
-/** With more, each would hold a single shard of the 64 and few would have work. */
+/** With more processes than this, each would hold one or two of the 64 shards, and few would have work. */
 const most = 32
 /** `auto` starts at most this many: the embedded PostgreSQL accepts 200 sessions, which are enough for six processes. */
-const mostByItself = 6
+const maxAutomatic = 6
 const gigabyte = 1024 ** 3
 
 interface Machine {
@@ -26,9 +26,9 @@ const thisMachine = (): Machine => ({ cores: availableParallelism(), memory: mem
  * takes as much CPU for an event as the gateway does, and at most one process for each gigabyte of memory.
  */
 export const countOf = (given: string | undefined, { cores, memory }: Machine = thisMachine()): number | string => {
-  // As of every setting, an empty value is none.
+  // As for every setting, an empty value means that it is not set.
   if (given === undefined || given === "") return 1
-  if (given === "auto") return Math.max(1, Math.min(mostByItself, Math.floor(cores / 2), Math.floor(memory / gigabyte)))
+  if (given === "auto") return Math.max(1, Math.min(maxAutomatic, Math.floor(cores / 2), Math.floor(memory / gigabyte)))
   const count = /^[1-9]\d?$/.test(given) ? Number(given) : Number.NaN
   return count <= most ? count : `TIDEGATE_PROCESSES must be auto, or a whole number from 1 to ${most}`
 }

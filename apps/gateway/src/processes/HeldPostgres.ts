@@ -7,13 +7,13 @@ import { log } from "../Log.ts"
 import { startFault } from "../StartFault.ts"
 
 /**
- * Starts the embedded PostgreSQL for several processes, which join it. The supervisor holds it, because a process that held it would end the
- * database of the others with itself. Null: it could not start, and the reason has been printed.
+ * Starts the embedded PostgreSQL for several processes. The supervisor holds it: if one of the processes held it, the database of all others would
+ * end with that process. Null: it could not start, and the reason has been printed.
  */
 export const holdPostgres = async (): Promise<{ readonly close: () => Promise<void> } | null> => {
   const scope = Scope.makeUnsafe()
   const starting = Effect.gen(function* () {
-    // The first process checks all other settings.
+    // Only these settings are read here. The first process checks all others.
     const home = resolve(yield* homeSetting)
     yield* prepareHome(home)
     yield* EmbeddedPostgres.start({ home: embeddedHome(home) })

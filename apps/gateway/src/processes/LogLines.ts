@@ -8,8 +8,8 @@ export const numbered = (line: string, id: number): string =>
   line.startsWith('{"') ? `{"process":${id},${line.slice(1)}` : line === "" ? line : `[${id}] ${line}`
 
 /**
- * The output that several processes share. While its reader is slow, nothing more is read from the processes that write: what they write waits
- * in their own pipes, and the memory of the supervisor does not grow.
+ * The output that several processes share. While its reader is slow, the supervisor reads nothing more from the processes. Their output waits in
+ * their own pipes, and the memory of the supervisor does not grow.
  */
 export class SharedOutput {
   readonly #to: Writable

@@ -6,7 +6,7 @@ export interface Listen {
   readonly port: number
 }
 
-/** A system error without its stack, as it crosses the channel. */
+/** A system error without its stack, in the form in which it is sent to the process. */
 export interface ListenFault {
   readonly code: string
   readonly syscall: string
@@ -15,10 +15,10 @@ export interface ListenFault {
   readonly port: number
 }
 
-/** What a process tells its supervisor. The order of messages is kept, those with a connection included. */
+/** Messages of a process to its supervisor. Messages keep their order, including those that carry a connection. */
 export type ToSupervisor =
   | { readonly kind: "listen"; readonly at: Listen }
-  /** No further connection of this address, please: answered by `stopped` after the last one. */
+  /** Asks for no further connections of this address. The supervisor answers `stopped` after the last one. */
   | { readonly kind: "stop"; readonly at: Listen }
   | { readonly kind: "ready"; readonly welcome: string }
   /** Asks for the metrics of all processes as one text. */

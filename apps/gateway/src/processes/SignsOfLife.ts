@@ -1,18 +1,18 @@
-/** Milliseconds between two looks at a process. */
+/** Milliseconds between two checks of a process. */
 export const lookEveryMs = 5_000
-/** A process that has not answered for so many looks, 30 seconds, is frozen. Others have taken over its work after 4 seconds. */
-const mostMissed = 6
+/** After so many checks without an answer (30 seconds), a process counts as frozen. Other processes have taken over its work after 4 seconds. */
+const maxMissed = 6
 
 /**
- * Whether a process still answers its supervisor. Looks are counted, and no clock is read: when the whole machine has stood still, a single
- * look was missed.
+ * Whether a process still answers its supervisor. This counts checks and reads no clock: if the whole machine was suspended, only one check is
+ * missed.
  */
 export class SignsOfLife {
   readonly #ask: () => void
   #isAsked = false
   #missed = 0
 
-  /** `ask` sends the question. Only one is under way, so nothing piles up before a process that does not read. */
+  /** `ask` sends the question. Only one question is under way at a time, so none pile up in front of a process that does not read. */
   constructor(ask: () => void) {
     this.#ask = ask
   }
@@ -33,13 +33,13 @@ export class SignsOfLife {
     this.#missed = 0
   }
 
-  /** A question has gone unanswered for a whole look: others should get the work. */
+  /** True after a question was not answered until the next check. Other processes should then get new connections. */
   get isSilent(): boolean {
     return this.#missed > 0
   }
 
   /** It has not answered for 30 seconds. */
   get isFrozen(): boolean {
-    return this.#missed >= mostMissed
+    return this.#missed >= maxMissed
   }
 }

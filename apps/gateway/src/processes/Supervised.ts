@@ -2,9 +2,9 @@ import type { ListenOptions, Socket } from "node:net"
 import type { ConnectionSource } from "@tidegate/ingress/wire/HandedOver"
 import { keyOf, type Listen, type ToProcess, type ToSupervisor } from "./Messages.ts"
 
-/** What a process among several has of its supervisor. */
+/** The functions that the supervisor offers to each of several processes. */
 export interface Supervisor {
-  /** The number of processes that its start has. */
+  /** The number of processes that the supervisor starts. */
   readonly processes: number
   /** A source of connections for one server. */
   readonly connections: () => ConnectionSource
@@ -34,7 +34,7 @@ const make = (): Supervisor => {
   process.on("message", (message: ToProcess, socket: Socket | undefined) => {
     switch (message.kind) {
       case "connection":
-        // The client may have left: then there is no socket.
+        // If the client has left, there is no socket.
         if (socket) servers.get(keyOf(message.at))?.take(socket)
         break
       case "listening":
@@ -58,7 +58,7 @@ const make = (): Supervisor => {
         tell({ kind: "alive" })
     }
   })
-  // The supervisor was killed: nobody would hand over connections or replace this process.
+  // The supervisor was killed, so nobody would send connections or replace this process. It ends.
   process.once("disconnect", () => void process.emit("SIGTERM", "SIGTERM"))
 
   const connections = (): ConnectionSource => {
@@ -93,7 +93,7 @@ const make = (): Supervisor => {
       new Promise((resolve) => {
         const id = ++last
         gathering.set(id, resolve)
-        // Without a supervisor this process can only tell its own.
+        // Without a supervisor, only the metrics of this process are known.
         if (process.connected) tell({ kind: "gather", id })
         else own().then(resolve, () => resolve(""))
       }),

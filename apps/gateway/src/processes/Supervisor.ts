@@ -6,17 +6,17 @@ import type { ToProcess, ToSupervisor } from "./Messages.ts"
 import { lookEveryMs, SignsOfLife } from "./SignsOfLife.ts"
 import { processVariable } from "./Supervised.ts"
 
-/** Milliseconds before a process that has ended is replaced: longer after each replacement that has ended before it was ready. */
+/** Milliseconds until a process that has ended is replaced. The time grows with each replacement that ends before it is ready. */
 const pauseMs = (failures: number): number => Math.min(30_000, 250 * 2 ** failures)
-/** Failures after which everything ends, if no process is there: whoever started it has to repair something. */
-const mostFailures = 5
+/** After so many failures, and if no process is left, the supervisor ends: somebody has to repair something. */
+const maxFailures = 5
 /** Milliseconds that a new process may take until it is ready. Migrations of a large database take longer, but only at a first start. */
 const readyWithinMs = 120_000
-/** Milliseconds that the metrics of all processes may take. */
+/** How many milliseconds to wait for the metrics of all processes. */
 const gatherMs = 4_000
-/** Milliseconds in which a process ends after SIGTERM. It gives up by itself after 14 s, unless it is frozen. */
+/** Milliseconds after SIGTERM until a process is killed. It ends by itself within 14 s, unless it is frozen. */
 const endWithinMs = 14_500
-/** Milliseconds in which the last lines of a process that has ended are read. With a slow reader of the log they may take for ever. */
+/** Milliseconds to read the last lines of a process that has ended. With a slow reader of the log, this could take for ever. */
 const lastLinesMs = 2_000
 
 interface Options {
@@ -27,7 +27,7 @@ interface Options {
   readonly postgres: { readonly close: () => Promise<void> } | null
 }
 
-/** One of the processes. `id` is the lowest number that no other living one has. */
+/** One of the processes. `id` is the lowest number that no other running process has. */
 interface Process extends Taker {
   readonly id: number
   readonly child: ChildProcess
@@ -66,7 +66,7 @@ export class Supervisor {
   async start(): Promise<void> {
     const first = this.#spawn()
     if (!(await first.started)) {
-      // Its sentence is the reason.
+      // The process has printed the reason.
       if (!this.#isEnding) await this.#leave(1)
       return
     }
@@ -78,7 +78,7 @@ export class Supervisor {
     if (this.#isRestarting || this.#isEnding) return
     this.#isRestarting = true
     this.#say("INFO", "the processes are replaced one after the other")
-    // Without those that are started meanwhile.
+    // Processes that are started meanwhile are not replaced.
     const all = Array.from(this.#processes)
     for (const old of all) {
       if (!this.#processes.has(old)) continue
@@ -112,7 +112,7 @@ export class Supervisor {
   /** Kills processes that give no sign of life. They hold connections, and nothing else would replace them. */
   #look(): void {
     for (const { child, hasStarted, id, isEnding, signs } of this.#processes) {
-      // Both are bounded by times of their own.
+      // A start and an end have their own time limits.
       if (!hasStarted || isEnding) continue
       signs.look()
       if (!signs.isFrozen) continue
@@ -186,7 +186,7 @@ export class Supervisor {
         starting.resolve(true)
       } else this.#hear(made, message)
     })
-    // A message to a process that has just ended.
+    // Emitted for a message to a process that has just ended.
     child.on("error", () => {})
     const gone = (): void => {
       if (!this.#processes.delete(made)) return
@@ -199,18 +199,18 @@ export class Supervisor {
       this.#connections.remove(made)
       setTimeout(gone, lastLinesMs)
     })
-    // All that it has written has been read.
+    // Now the whole output of the process has been read.
     child.once("close", gone)
     return made
   }
 
   #replace({ child, hasStarted, id }: Process, how: string): void {
-    // Before the first one is ready, the reason is a setting, and the process has said it.
+    // If the first process ends before it is ready, a setting is wrong, and the process has printed the reason.
     if (this.#isEnding || !this.#hasWelcomed) return
     this.#say("ERROR", `process ${id} (pid ${child.pid}) has ended: ${how}`)
     if (!hasStarted) this.#failures++
-    if (this.#failures >= mostFailures && this.#processes.size === 0) {
-      process.stderr.write(`tidegate: no process could be started ${mostFailures} times; the lines above say why\n`)
+    if (this.#failures >= maxFailures && this.#processes.size === 0) {
+      process.stderr.write(`tidegate: no process could be started ${maxFailures} times; the lines above say why\n`)
       void this.#leave(1)
       return
     }

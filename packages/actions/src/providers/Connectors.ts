@@ -23,8 +23,8 @@ import {
 /** The destination types, each as a provider with one action: its settings are the inputs, its secrets are the credentials. */
 
 /**
- * Types that forward a request unchanged are not actions: the provider `http` has one for that. A step that sends to a consumer would
- * wait until the consumer likes to fetch.
+ * Types that forward a request unchanged are not actions: the provider `http` has one for that. A step that sends to a consumer would have to wait
+ * until the consumer fetches.
  */
 const isAction = ({ isPulled, settings }: Connector): boolean => !("http_method" in settings) && isPulled !== true
 
@@ -154,7 +154,7 @@ const sampleText = (value: Json): Json =>
 const bytesOf = (payload: Json): Uint8Array =>
   Buffer.from(typeof payload === "string" ? payload : JSON.stringify(payload))
 
-/** By the inputs that the type names, each as written or its default. */
+/** Determined by the inputs that the type names, each as written or with its default. */
 const sentToBy = (names: ReadonlyArray<string>, given: Settings): SentTo => ({
   inputs: names,
   of: (inputs) => {

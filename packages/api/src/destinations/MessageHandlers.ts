@@ -18,7 +18,7 @@ import { bodyMember } from "../tunnels/BodyMember.ts"
 /** Calls of one process, and of one of its teams, that wait for messages. */
 const waiting = { permits: 512, perKey: 64, maxWaiting: 0 }
 /** The time in which the actor reads what is stored (ms). */
-const leastWaitMs = 500
+const minWaitMs = 500
 /** Bytes of bodies in one answer, or one larger body. */
 const maxAnswer = 2 * 1024 * 1024
 /** The actor answers within the wait; after a fail-over of its runner it takes some seconds longer. */
@@ -69,7 +69,7 @@ export const messageHandlers = Effect.gen(function* () {
     pull: Effect.fnUntraced(function* ({ params: { id }, request }: ById & WithBody) {
       const { max = 10, wait_seconds = 0 } = yield* Effect.fromResult(pullBody.judge(yield* readJsonObject(request)))
       const { destination, team } = yield* asked(id)
-      const pulling = { max, room: maxAnswer, wait_ms: Math.max(leastWaitMs, wait_seconds * 1_000) }
+      const pulling = { max, room: maxAnswer, wait_ms: Math.max(minWaitMs, wait_seconds * 1_000) }
       const pulled = yield* places.within(team)(
         counted(askWhileWaited(destination.Pull(pulling), `${wait_seconds + graceSeconds} seconds`)),
         refuse(1, "too many calls wait for messages")

@@ -3,7 +3,7 @@ import {
   type DeduplicationTest,
   type DeduplicationTestMessage,
   judgingDeduplication,
-  mostTestedBytes,
+  maxTestedBytes,
   type TriedDeduplication
 } from "@tidegate/resources/DeduplicationTest"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
@@ -13,7 +13,7 @@ import type { Reader } from "../handlers/Calls.ts"
 /** Those whose content can be read, newest first: their bodies are limited together. */
 const readable = (rows: ReadonlyArray<RoutedRequest>): ReadonlyArray<RoutedRequest> => {
   let bytes = 0
-  return rows.filter(({ body_size, kept }) => kept && (bytes += body_size) <= mostTestedBytes)
+  return rows.filter(({ body_size, kept }) => kept && (bytes += body_size) <= maxTestedBytes)
 }
 
 /** The key of a request; undefined: its content has gone meanwhile. One body is in memory at a time. */

@@ -64,8 +64,8 @@ export const invalid = (message: string, status: number | null = null, permanent
   new ProviderError({ code: "PROVIDER_ANSWER_INVALID", message, permanent, status, retryAfterMs: null })
 
 /**
- * Sends a request, and fails unless the status is 2xx or one of `also`, which mean something to the caller. `what`: what the request
- * does, for the message.
+ * Sends a request, and fails unless the status is 2xx or one of `also`, which the caller handles. `what`: the purpose of the request, for the
+ * message.
  */
 export const answered = (
   { call, now }: Context,
@@ -151,6 +151,6 @@ export const sendJson = (
     also
   )
 
-/** Deletes something. What is not there any more is deleted. */
+/** Deletes something. If it does not exist any more, this counts as success. */
 export const remove = (context: Context, url: string, what: string): Effect.Effect<void, ProviderError> =>
   Effect.asVoid(answered(context, { method: "DELETE", url, authorized: true }, what, [404, 410]))

@@ -106,8 +106,8 @@ export const eventSubAdapter = (row: EventSubType): Adapter => {
         )
         const isKnown = answer.status === 409
         const made = isKnown ? yield* find(context, type, callback) : listOf(yield* jsonOf(answer, what), "data")[0]
-        // It was created before a crash. The service asks only once whether the callback is ours: one that was not confirmed is of no
-        // use, so that the refusal counts, and another one takes its place.
+        // It was created before a crash. The service verifies the callback only once, so a subscription that was not confirmed is useless. Then the
+        // refusal counts, and another subscription takes its place.
         if (isKnown && textOf(made, "status") !== "enabled") return yield* failureOf(answer, context.now, what)
         const id = textOf(made, "id")
         if (id === null || id.length > 256) return yield* invalid(`${what}: the answer has no id`, answer.status)

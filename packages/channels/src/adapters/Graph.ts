@@ -73,7 +73,7 @@ const received = ({ secret }: Subscription, { body, method, query }: CallbackMes
   if (method !== "POST" || body.length > maxFatBytes) return rejected(202, "the request is no notification")
   const parsed = parseJson(body)
   const notifications = parsed.kind === "json" ? listOf(parsed.value, "value").slice(0, maxItems) : []
-  // Those of others are ignored. The service gets 202 all the same, because it would repeat the whole batch.
+  // Notifications of other subscriptions are ignored. The service gets 202 nevertheless, because otherwise it would repeat the whole batch.
   const ours = notifications.filter((notification) => isToken(memberOf(notification, "clientState"), secret))
   if (ours.length === 0) return rejected(202, "no notification has the subscription's clientState")
   const events = new Set(ours.map((notification) => textOf(notification, "lifecycleEvent")))
@@ -99,7 +99,7 @@ export const graphAdapter = ({ changeType, longestLife, resource, targets }: Gra
         clientState: secret
       }
       return Effect.gen(function* () {
-        // Graph takes a repeated creation for another one. It may exist already: its answer was lost.
+        // Graph creates a second subscription if the creation is repeated. The first one may exist already, if its answer was lost.
         const known = yield* find(context, callback)
         if (known !== undefined) return yield* provisioned(known, what)
         return yield* answeredBy(yield* sendJson(context, "POST", subscriptions(context), asked, what), what)

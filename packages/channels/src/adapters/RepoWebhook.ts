@@ -26,7 +26,7 @@ export interface RepoEvents {
   readonly targets: (inputs: Schema.JsonObject) => ReadonlyArray<Target>
   /** Where the webhooks of the repository are. */
   readonly hooksUrl: (context: Context) => string
-  /** The item of a delivery; null: it is none of this trigger. */
+  /** The item of a delivery. Null: the delivery does not belong to this trigger. */
   readonly item: (event: string, payload: unknown, inputs: Schema.JsonObject) => Item | null
 }
 
@@ -72,7 +72,7 @@ export const repoWebhookAdapter = (row: RepoEvents): Adapter => {
     provision: (context, { secret }, callback) =>
       Effect.gen(function* () {
         const what = "creating the webhook"
-        // Gitea takes a repeated creation for another one. It may exist already: its answer was lost.
+        // Gitea creates a second webhook if the creation is repeated. The first one may exist already, if its answer was lost.
         const [known] = yield* findIds(context, hooksUrl(context), callback)
         if (known !== undefined) return { ...created, externalChannelId: known }
         const config = { url: callback, content_type: "json", secret, insecure_ssl: "0" }
@@ -80,7 +80,7 @@ export const repoWebhookAdapter = (row: RepoEvents): Adapter => {
           context,
           "POST",
           hooksUrl(context),
-          // Gitea wants its own type where GitHub wants the name.
+          // Gitea requires its own type in the member in which GitHub requires the name.
           { name: "web", type: "gitea", active: true, events, config },
           what
         )

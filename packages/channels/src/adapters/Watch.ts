@@ -49,7 +49,7 @@ const received = (subscription: Subscription, message: CallbackMessage): Notific
   if (!isOurs || state === undefined) return rejected(404, "the channel's id or token is wrong")
   const number = /^\d{1,15}$/.exec(headers["x-goog-message-number"] ?? "")
   const messageNumber = number === null ? null : Number(number[0])
-  // Numbers grow: a message that is no newer than the last one was sent twice or came late, and a poll has seen what it is about.
+  // Message numbers grow. A message whose number is not higher than the last one was sent twice or came late, and a poll has already read its change.
   const isOld = messageNumber !== null && messageNumber <= (subscription.lastMessageNumber ?? 0)
   return isOld
     ? { kind: "ping", reply: reply(200) }

@@ -128,7 +128,7 @@ const verified = (subscription: Subscription, query: string, receivedAt: number)
   if (!isReflected(challenge ?? null) || (mode !== "subscribe" && mode !== "unsubscribe")) {
     return refusedHandshake(404, "the request is no verification")
   }
-  // Only what this side wants is confirmed: otherwise a stranger who knows the URL could end the subscription, or bring it back.
+  // Only a change that the gateway has asked for is confirmed. Otherwise a stranger who knows the URL could end the subscription, or start it again.
   if (isEnded !== (mode === "unsubscribe")) return refusedHandshake(404, `${mode} was not asked for`)
   if (isEnded) return { kind: "ping", reply: reflecting(challenge!) }
   const lease = /^\d{1,9}$/.exec(singleParameter(query, "hub.lease_seconds") ?? "")
@@ -143,7 +143,7 @@ const verified = (subscription: Subscription, query: string, receivedAt: number)
 
 const algorithms = ["sha1", "sha256", "sha384", "sha512"] as const
 
-/** Fails closed: without a right signature nothing is taken. The hub gets 202 all the same, as WebSub says. */
+/** Fails closed: without a valid signature, the content is dropped. The hub gets 202 nevertheless, as WebSub requires. */
 const isSigned = ({ secret }: Subscription, inputs: Schema.JsonObject, { body, headers }: CallbackMessage): boolean => {
   const [name, signature = ""] = (headers["x-hub-signature"] ?? "").split("=")
   const algorithm = algorithms.find((one) => one === name)
@@ -157,7 +157,7 @@ const received = (subscription: Subscription, inputs: Schema.JsonObject, message
   const dirty: Notification = { kind: "dirty", messageNumber: null, occurredAt: null, reply: reply(202) }
   if (message.body.length > maxFatBytes) return dirty
   const feed = runToEnd(parsingFeed(message.body, message.headers["content-type"] ?? null))
-  // The content may be anything that the publisher has, also nothing: then the feed itself says what is new.
+  // The content may be of any type, or empty. Then a poll of the feed finds the new entries.
   if (feed === null || feed.entries.length === 0) return dirty
   const items = feed.entries.map((entry) => entryItem(feed, entry)).toReversed()
   return { kind: "items", items, occurredAt: items.at(-1)?.occurredAt ?? null, reply: reply(202) }

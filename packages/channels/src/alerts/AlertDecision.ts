@@ -24,7 +24,7 @@ export interface Earlier {
   readonly at: number
 }
 
-/** What a team has set, and what the operator has. */
+/** The settings of the team, and those of the operator. */
 export interface Delivering {
   readonly email: { readonly isEnabled: boolean; readonly isConfigured: boolean }
   readonly chat: { readonly isEnabled: boolean; readonly isConfigured: boolean }
@@ -50,7 +50,7 @@ export interface Decision {
 export const gapMs = (cooldownMs: number, messages: number): number =>
   Math.max(cooldownMs, Math.min(cooldownMs * 2 ** Math.min(messages - 1, 30), dayMs))
 
-/** Whether a message went out, or is going to. */
+/** Whether a message was sent, or will be sent. */
 const isOut = ({ status }: Earlier): boolean => status === "sent" || status === "queued"
 
 const outcomeOf = (transport: Transport, delivering: Delivering): Decided["outcome"] => {
@@ -99,7 +99,7 @@ const active = (transport: Transport, past: ReadonlyArray<Earlier>, delivering: 
   const { cooldownMs } = delivering
   const told = past.filter(({ kind }) => kind !== "resolved")
   const own = told.filter(({ isOwn }) => isOwn)
-  // An opened message that was only suppressed has told nobody.
+  // If the message about the opening was suppressed, nobody knows of the alert.
   const kind = own.some(({ status }) => status !== "suppressed") ? "reminder" : "opened"
   const lastOut = told.find(isOut)
   const cooledAt = lastOut === undefined ? -Infinity : lastOut.at + cooldownMs

@@ -1,6 +1,6 @@
 import type { MessageKind } from "./AlertDecision.ts"
 
-/** An alert, as a message tells of it: no payload data. */
+/** The data of an alert in a message. It contains no payload data. */
 export interface ToldAlert {
   readonly kind: MessageKind
   readonly code: string

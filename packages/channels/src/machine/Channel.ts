@@ -55,7 +55,7 @@ export interface Channel {
   readonly dirty_at: number | null
   readonly run_id: string | null
   readonly retry_requested_at: number | null
-  /** Those that live, and those that have ended since the machine last looked. */
+  /** The live subscriptions, and those that have ended since the machine last ran. */
   readonly subscriptions: ReadonlyArray<ChannelSubscription>
   readonly alerts: ReadonlyArray<AlertCode>
   /** Items wait to become requests. */
@@ -77,7 +77,7 @@ export interface Poll {
   readonly reason: RunReason
   /** Items count as notified, or as found by a poll. */
   readonly mode: Mode
-  /** It looks whether notifications were missed. */
+  /** The poll checks whether notifications were missed. */
   readonly quiet: boolean
   readonly basis: string
   readonly cursor: Schema.Json

@@ -20,7 +20,7 @@ export class Draft {
   readonly now: number
   state: State
   readonly alerts: Set<AlertCode>
-  /** What the cursor and new subscriptions belong to; null: there are no settings. */
+  /** The settings to which the cursor and new subscriptions belong. Null: there are none. */
   readonly basis: string | null
   /** The targets that should have a subscription. */
   readonly targets: ReadonlyArray<string>
@@ -83,7 +83,7 @@ export class Draft {
     return this.#subscriptions.get(id)
   }
 
-  /** What is remembered of it; a row that is unknown was written by a process that then ended. */
+  /** The state of the subscription. A row without state was written by a process that then ended. */
   memory(id: string): SubscriptionState | undefined {
     return this.state.subscriptions[id]
   }
@@ -210,7 +210,7 @@ export class Draft {
     }
   }
 
-  /** The channel with the changes, as the next look at it would find it. */
+  /** The channel with the changes, as the next read would return it. */
   get after(): Channel {
     return {
       ...this.channel,

@@ -1,4 +1,4 @@
-/** The names of what is recorded about channels. */
+/** The names of the events that are recorded about channels. */
 
 export type EventKind =
   | "retry_requested"

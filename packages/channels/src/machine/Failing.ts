@@ -7,7 +7,7 @@ import { hourMs, minuteMs, renewalAt } from "./Times.ts"
 
 /** Failures in a row after which an alert opens. */
 const alertAfter = 3
-/** So often the same subscription is refused, before another one is created. */
+/** After so many refusals of the same subscription, another one is created. */
 const maxRefusals = 3
 /** A renewal is not tried more often than this (ms), however close the end is. */
 const soonestMs = 5_000
@@ -39,7 +39,7 @@ export const activateFallback = (draft: Draft, reason: string): void => {
   draft.count("fallback_activations")
 }
 
-/** The channel polls on, and the next restore is twice as far away. */
+/** The channel keeps polling, and waits twice as long before the next restore. */
 const restoreFailed = (draft: Draft): void => {
   const { fallback } = draft.state
   const minutes = Math.min(fallback.restore_minutes * 2, longestRestoreMinutes)
@@ -87,8 +87,8 @@ export const provisionFailed = (draft: Draft, row: ChannelSubscription, error: F
   draft.remember(row.id, { handshake_since: null, unsure: !isAnswered, refusals: refusals + 1 })
   draft.change(row.id, {
     last_error: error.message,
-    // The next call creates another one at the provider. Should its answer be lost, then no id is better than the id of this one:
-    // the stop looks for the subscription by its callback.
+    // The next call creates another one at the provider. If its answer is lost, the row must not keep the id of this subscription: without an id, the
+    // stop finds the new subscription by its callback.
     ...(isAbandoned
       ? { state: "failed", stop_at: row.stop_at ?? draft.now }
       : { state: "requested", external_channel_id: null })
@@ -97,7 +97,7 @@ export const provisionFailed = (draft: Draft, row: ChannelSubscription, error: F
   notProvisioned(draft, row, error)
 }
 
-/** A target has got no subscription; the event of it is written. */
+/** No subscription could be created for a target. Writes the event. */
 export const notProvisioned = (draft: Draft, row: ChannelSubscription, error: Failure): void => {
   const failures = failedAgain(draft.failures(row.target), error, draft.now)
   draft.setFailures(row.target, failures)
@@ -124,7 +124,7 @@ export const stopFailed = (draft: Draft, row: ChannelSubscription, error: Failur
   if (stop.failures >= alertAfter) draft.raise("channel_stop_failed", error.message)
 }
 
-/** A subscription has ended that was still needed. What happened since then is found by a poll. */
+/** A subscription that is still needed has ended. A poll finds the items since then. */
 export const lost = (draft: Draft, reason: "subscription_expired" | "subscription_revoked"): void => {
   draft.set({ safety_at: draft.now })
   activateFallback(draft, reason)
@@ -153,7 +153,7 @@ const shortestLifeMs = 5_000
 export const isTooShort = ({ now }: Draft, expiresAt: number | null): boolean =>
   expiresAt !== null && expiresAt < now + shortestLifeMs
 
-/** A subscription that ends at once is none, and would be created again without a pause. */
+/** A subscription that ends at once is useless, and would be created again without a pause. */
 export const tooShort: Failure = {
   code: "PROVIDER_ANSWER_INVALID",
   message: "The provider has granted a subscription that has ended already",

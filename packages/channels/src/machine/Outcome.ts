@@ -27,8 +27,8 @@ export interface Advanced {
 }
 
 /**
- * The next state of a channel: what was done is taken in, what follows from settings and time is decided, and the next step is
- * planned. `channel` is read anew after the step, under its lock: settings, callbacks and other processes may have changed it.
+ * The next state of a channel. It applies the result of the last step, decides what follows from settings and time, and plans the next step.
+ * `channel` must be read again after the step, under its lock: settings, callbacks and other processes may have changed it.
  */
 export const advance = (channel: Channel, done: Done | null, given: Given): Advanced => {
   const draft = new Draft(channel, given.now)
@@ -37,7 +37,7 @@ export const advance = (channel: Channel, done: Done | null, given: Given): Adva
   return { changes: draft.changes, next: plan(draft, given.runId), after: draft.after }
 }
 
-/** Whether what a poll has found belongs to the channel still: its trigger, account or inputs may have been changed meanwhile. */
+/** Whether the items of a poll still belong to the channel. Its trigger, account or inputs may have changed meanwhile. */
 export const isStillOf = (channel: Channel, { basis }: Poll): boolean => new Draft(channel, 0).basis === basis
 
 const takeIn = (draft: Draft, done: Done): void => {

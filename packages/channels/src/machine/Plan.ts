@@ -21,7 +21,7 @@ export const plan = (draft: Draft, runId: string): Step => {
   const due = all.find(({ at }) => at === null || at <= now)
   if (due !== undefined) return due.step()
   const times = [...all.flatMap(({ at }) => (at === null ? [] : [at])), ...timers(draft)]
-  // What is late already and cannot be done has to wait for a change.
+  // Work that is overdue and cannot be done has to wait for a change of the channel.
   return { do: "wait", until: times.length === 0 ? null : Math.max(now + shortestMs, Math.min(...times)) }
 }
 

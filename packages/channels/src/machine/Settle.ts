@@ -59,7 +59,10 @@ const adopt = (draft: Draft): void => {
   }
 }
 
-/** A changed trigger, account or inputs begin anew: the cursor belongs to the old ones. A changed mode keeps the cursor. */
+/**
+ * After a change of trigger, account or inputs, the channel starts from the beginning, because the cursor belongs to the old ones. A change of the
+ * mode keeps the cursor.
+ */
 const followSettings = (draft: Draft): void => {
   const { basis, state } = draft
   if (basis !== null && basis !== state.basis) {
@@ -388,7 +391,7 @@ export const creationAt = (draft: Draft): number | null => {
   return times.length === 0 ? null : Math.min(...times)
 }
 
-/** Stores the next subscription before the provider hears of it: a crash then leaves a row, and no unknown subscription. */
+/** Stores the next subscription before the call to the provider. So a crash leaves a row, and not a subscription that the gateway does not know. */
 const createNext = (draft: Draft, id: string): void => {
   const { basis, channel, now } = draft
   const { definition, settings } = channel

@@ -16,9 +16,9 @@ export interface Failures {
 
 export const noFailures: Failures = { failures: 0, retry_at: null, of_account: false }
 
-/** What is remembered of a subscription beside its row. */
+/** The state of a subscription, in addition to its row. */
 export interface SubscriptionState {
-  /** The key in `bases` of what it was created with. */
+  /** The key in `bases` of the settings with which it was created. */
   readonly basis: string
   /** Since when it waits for the handshake; null: it does not. */
   readonly handshake_since: number | null
@@ -37,7 +37,7 @@ export interface SubscriptionState {
   readonly silent: boolean
 }
 
-/** What a subscription is created with: changed inputs need a new subscription, and the old one is stopped with the old inputs. */
+/** The settings with which a subscription is created. Changed inputs need a new subscription, and the old one is stopped with the old inputs. */
 export interface Basis {
   readonly provider_key: string
   readonly inputs: Schema.JsonObject

@@ -46,7 +46,7 @@ const accountReasons: { readonly [state in Exclude<AccountState, "active">]: str
   revoked: "account_revoked"
 }
 
-/** Of each expected target the active subscription that lives longest: during a renewal there are two. */
+/** For each expected target, the active subscription that ends last. During a renewal there are two. */
 const currentOf = (expected: ReadonlyArray<string>, subscriptions: ReadonlyArray<SubscriptionLife>) =>
   expected.flatMap((target) => {
     const active = subscriptions.filter((one) => one.target === target && one.state === "active")
@@ -69,7 +69,7 @@ const isOverdue = (subscription: SubscriptionLife, now: number): boolean => {
 export const channelStatus = (facts: StatusFacts): Status => {
   const { account, alerts, disabled, expected, needsAccount, now, state } = facts
   const current = currentOf(expected, facts.subscriptions)
-  // What a disabled source still has is about to be stopped.
+  // Subscriptions that a disabled source still has are about to be stopped.
   const active = disabled ? 0 : current.length
   const is = (status: ChannelStatus, status_reason: string | null): Status => ({
     status,

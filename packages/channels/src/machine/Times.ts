@@ -31,7 +31,7 @@ export const nextOnGrid = (startedAt: number, minutes: number, now: number): num
   return startedAt + (Math.floor((now - startedAt) / step) + 1) * step
 }
 
-/** What is needed to know when a subscription has to be renewed. */
+/** The facts that determine when a subscription has to be renewed. */
 export interface Life {
   readonly id: string
   readonly created_at: number
@@ -47,7 +47,7 @@ export interface Life {
 export const lifeOf = ({ created_at, expires_at, last_renewed_at, verified_at }: Life): number | null =>
   expires_at === null ? null : Math.max(0, expires_at - (last_renewed_at ?? verified_at ?? created_at))
 
-/** Up to this share of its life a subscription is renewed earlier, so that many are not renewed at once. */
+/** A subscription is renewed earlier by up to this share of its life, so that not all are renewed at the same time. */
 const jitter = 0.05
 
 /** From 0 to 1; the random characters at the end of the id decide. */

@@ -6,7 +6,7 @@ import { textOf } from "../Foreign.ts"
 
 const longest = 1_024
 
-/** What an answer says about its version, with the URL that it is of. */
+/** The version headers of an answer, and the URL to which they belong. */
 export const validatorsOf = ({ headers }: ProviderAnswer, url: string): Readonly<Record<string, string>> => {
   const [etag, modified] = [headers["etag"] ?? "", headers["last-modified"] ?? ""]
   return {

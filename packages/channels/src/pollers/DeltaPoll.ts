@@ -41,7 +41,7 @@ const linkOf = (value: unknown, name: string): string | null => {
 const what = "reading the changes"
 
 export const deltaPoller = ({ begin, headers, item, key, list, targets }: Delta): Poller => {
-  /** What a page says. A link may be on the provider's origin only: otherwise the call fails, because it has credentials. */
+  /** The content of a page. If a link is not on the provider's origin, the call fails, because it would carry the credentials there. */
   const stepOf = (target: string, { status, value }: Page, { after, left }: At): Effect.Effect<Step, ProviderError> =>
     Effect.gen(function* () {
       const makes = listOf(value, "value").flatMap((one) => item(target, one) ?? [])
@@ -85,7 +85,7 @@ export const deltaPoller = ({ begin, headers, item, key, list, targets }: Delta)
             ...(after === null ? {} : { after })
           })
         }
-        // First where the changes begin now, then what there is, so that nothing falls between them.
+        // First finds where the changes begin now, then lists the existing items, so that no change between the two is missed.
         let begun = yield* start(context, target)
         for (let pages = 1; begun.more; pages++) {
           if (pages === maxPages) return yield* invalid(`${what}: there are more than ${maxPages} pages`)

@@ -5,8 +5,8 @@ import { listOf, memberOf } from "../Foreign.ts"
 import { maxItems, writing } from "../Items.ts"
 
 /**
- * Polls a list that has no cursor of its own: what is in it and was not in it before is new. The cursor contains short hashes of the
- * ids. Those that have left the list are kept for a while, because lists change their order.
+ * Polls a list without a cursor: an item is new if it was not in the list before. The cursor contains short hashes of the ids. Those that have left
+ * the list are kept for a while, because lists change their order.
  */
 
 export interface Listed {
@@ -65,7 +65,7 @@ export const listPoller = (
       const lastKnown = listed.findLastIndex((mark) => known.has(mark))
       const recent = isSorted && lastKnown >= 0 ? listed.slice(0, lastKnown) : listed
       const fresh = isFirst ? [] : recent.filter((mark) => !known.has(mark))
-      // A list that grows at its end is oldest first already.
+      // A list that grows at its end already has the oldest item first.
       const isGrowing = known.has(listed[0] ?? "") && !known.has(listed.at(-1) ?? "")
       const ordered = isGrowing ? fresh : fresh.toReversed()
       const items = yield* writing(ordered.map((mark) => entries.get(mark)!.item))

@@ -57,7 +57,7 @@ export const walkPoller = ({ key, next, start, targets }: Walked): Poller => ({
           const state = states[target]
           const step: Step = yield* state === undefined ? start(context, target) : next(context, target, state)
           if (step.items.length > maxItems) return yield* invalid(`the provider's page has more than ${maxItems} items`)
-          // It does not fit any more: the next poll reads it again.
+          // The page does not fit into this poll, so the next poll reads it again.
           if (items.length + step.items.length > maxItems) break
           items.push(...step.items)
           states[target] = step.state

@@ -128,7 +128,7 @@ const releaseOf = (inputs: Schema.JsonObject, release: unknown): Listed | null =
   }
 }
 
-/** Not sorted: a draft that is published late stands among older releases. */
+/** The list is not sorted, because a draft that is published late stands among older releases. */
 const releases = listPoller("repo_webhook", false, (context, _, seen) =>
   Effect.map(
     newestPages(

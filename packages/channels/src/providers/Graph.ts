@@ -12,7 +12,7 @@ import { aText, bearer, idIn, ids, line, maybeText, shape, targetsOf, theData, t
 const minute = 60_000
 const day = 86_400_000
 
-/** How far back a list of messages goes that replaces a link. */
+/** If a delta link is lost, a list of messages replaces it. It goes back this far. */
 const furthest = 30 * day
 
 /** Folders that are watched at most: the link of each is up to 2 KB long, and together they must fit into the cursor. */

@@ -13,7 +13,7 @@ import { aText, bearer, idIn, ids, maybeText, shape, targetsOf, theData, tokenFi
 
 const day = 86_400_000
 
-/** How far back a list goes that replaces a token: the calendar knows deleted events about as long. */
+/** If a sync token is lost, a list replaces it. It goes back this far; the calendar keeps deleted events for about as long. */
 const furthest = 20 * day
 
 const calendarTargets = (inputs: { readonly [name: string]: unknown }) => targetsOf("calendar", inputs["calendar_ids"])

@@ -195,7 +195,7 @@ export const wireServer = (
         const isIts = isIngress(request.url)
         if (isElsewhere(request, isIts)) {
           request.discard(response)
-          refuseRequest(response, isIts ? notTheDoors : onlyTheDoors)
+          refuseRequest(response, isIts ? wrongHostForSources : wrongHostForApi)
           return true
         }
         if (!isIts) return emit(event, ...args)
@@ -205,7 +205,7 @@ export const wireServer = (
       }
       case "upgrade": {
         const request = args[0] as FramedMessage
-        const fault = faultOf(request) ?? (isElsewhere(request, false) ? onlyTheDoors : null)
+        const fault = faultOf(request) ?? (isElsewhere(request, false) ? wrongHostForApi : null)
         if (fault !== null) {
           refuseOnWire(request.socket, fault)
           return true
@@ -242,8 +242,8 @@ const headersTooLarge = refusal(
 )
 const extensionsTooLarge = refusal("PAYLOAD_TOO_LARGE", "the extensions of the body's chunks are too large")
 const timeout = refusal("REQUEST_TIMEOUT", "the request did not come in time")
-const notTheDoors = refusal("NOT_FOUND", "requests to sources are taken by the host of their URLs alone")
-const onlyTheDoors = refusal("NOT_FOUND", "this host takes requests to sources alone")
+const wrongHostForSources = refusal("NOT_FOUND", "requests to sources are taken by the host of their URLs alone")
+const wrongHostForApi = refusal("NOT_FOUND", "this host takes requests to sources alone")
 const unknownExpectation = refusal("EXPECTATION_FAILED", "no expectation but 100-continue is met here")
 const noHost = refusal("VALIDATION_ERROR", "the request has no Host header")
 const twoHosts = refusal("VALIDATION_ERROR", "the request has more than one Host header")

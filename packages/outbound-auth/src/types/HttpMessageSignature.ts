@@ -18,7 +18,7 @@ const kinds: Readonly<Record<SignatureAlgorithm, KeyKind>> = {
   "ecdsa-p256-sha256": "p256"
 }
 
-const mostComponents = 32
+const maxComponents = 32
 const usual = ["@method", "@target-uri", "content-type", "content-digest"]
 /** The HTTP client or the signature itself sets them later. */
 const unknownYet: ReadonlySet<string> = new Set([...setByClient, "signature", "signature-input"])
@@ -26,7 +26,7 @@ const unknownYet: ReadonlySet<string> = new Set([...setByClient, "signature", "s
 const isComponent = (name: string): boolean =>
   derivedComponents.includes(name) || (/^[a-z\d!#$%&'*+.^_`|~-]{1,256}$/.test(name) && !unknownYet.has(name))
 
-const components = `must be 1 to ${mostComponents} different names: ${derivedComponents.join(", ")} and headers in small letters that HTTP does not set itself`
+const components = `must be 1 to ${maxComponents} different names: ${derivedComponents.join(", ")} and headers in small letters that HTTP does not set itself`
 
 const Components = Schema.Array(Schema.String.annotate({ message: "must be a string" }))
   .annotate({
@@ -38,11 +38,11 @@ const Components = Schema.Array(Schema.String.annotate({ message: "must be a str
     Schema.makeFilter(
       (names: ReadonlyArray<string>) =>
         (names.length > 0 &&
-          names.length <= mostComponents &&
+          names.length <= maxComponents &&
           names.every(isComponent) &&
           new Set(names).size === names.length) ||
         components,
-      { toJsonSchema: () => ({ minItems: 1, maxItems: mostComponents, uniqueItems: true }) }
+      { toJsonSchema: () => ({ minItems: 1, maxItems: maxComponents, uniqueItems: true }) }
     )
   )
 

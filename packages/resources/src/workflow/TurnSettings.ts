@@ -20,14 +20,14 @@ export const KeyPath = text
   )
   .annotate({ description: "A path to one value of what began the run, in its body, headers or query" })
 
-const mostAtOnce = 1_000
-const limitMessage = `must be a whole number from 1 to ${mostAtOnce}`
+const maxAtOnce = 1_000
+const limitMessage = `must be a whole number from 1 to ${maxAtOnce}`
 
 export const ConcurrencyWrite = Schema.NullOr(
   Schema.Struct({
     limit: Schema.Number.annotate({ description: "Runs that have begun and not ended" }).check(
       Schema.isInt({ message: limitMessage }).abort(),
-      Schema.isBetween({ minimum: 1, maximum: mostAtOnce }, { message: limitMessage })
+      Schema.isBetween({ minimum: 1, maximum: maxAtOnce }, { message: limitMessage })
     ),
     key: optional(
       Schema.NullOr(KeyPath).annotate({
@@ -44,14 +44,14 @@ export const ConcurrencyWrite = Schema.NullOr(
 
 /** Starts in a second. Each is a commit of its own, and a workflow's runs begin in one process. */
 const fastest = 100
-const mostStarts = 100_000
-const countMessage = `must be a whole number from 1 to ${mostStarts}, and at most ${fastest} a second`
+const maxStarts = 100_000
+const countMessage = `must be a whole number from 1 to ${maxStarts}, and at most ${fastest} a second`
 
 export const RateLimitWrite = Schema.NullOr(
   Schema.Struct({
     count: Schema.Number.annotate({ description: "Runs that begin in a period" }).check(
       Schema.isInt({ message: countMessage }).abort(),
-      Schema.isBetween({ minimum: 1, maximum: mostStarts }, { message: countMessage })
+      Schema.isBetween({ minimum: 1, maximum: maxStarts }, { message: countMessage })
     ),
     period: OneOf(RatePeriod.literals)
   })

@@ -8,7 +8,7 @@ import { cursorAfter, cutToLimit, type PageRequest, positionOf } from "../reads/
 import { unused, type Usage, usageOf } from "./AccountUsage.ts"
 import { type AccountRow, accountColumns } from "./ProviderAccounts.ts"
 
-/** What the process knows of the providers: an account of an unknown one cannot be connected again. */
+/** The providers that this process knows. An account of an unknown provider cannot be connected again. */
 type IsKnown = (provider_key: string) => boolean
 
 const iso = (date: Date | null): string | null => date?.toISOString() ?? null

@@ -35,7 +35,7 @@ const noticeOf = (occurrence: Occurrence): Notice => {
   }
 }
 
-/** What a look has done: the requests that it has made, and whether there is more to do at once. */
+/** The result of one pass: the requests that it has made, and whether there is more to do at once. */
 export interface Looked {
   readonly replayed: ReadonlyArray<Replayed>
   readonly more: boolean
@@ -54,8 +54,8 @@ const isDue = Effect.fnUntraced(function* (now: number) {
 })
 
 /**
- * Makes issues and system events of what has gone wrong, in one transaction: whatever dies, each occurrence counts once, and each
- * event is one request. Only one process at a time does it; another one finds the lock taken, and comes back later.
+ * Makes issues and system events from recorded failures, in one transaction. So each occurrence counts once, and each event becomes one request, even
+ * if a process dies. Only one process at a time does this. Another process finds the lock taken, and tries again later.
  */
 export const raiseAlarms = Effect.fnUntraced(function* (
   routing: Routing,

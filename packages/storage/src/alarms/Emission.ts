@@ -17,7 +17,7 @@ import { type Facts, merged } from "./Notices.ts"
 
 /** Notices that one transaction makes requests of. */
 const atOnce = 100
-/** How much later (ms) a notice is looked at again whose team has got as many as it may. */
+/** How much later (ms) a notice is processed if its team has already got the maximum number. */
 const putOffMs = 15_000
 
 interface Due {
@@ -63,7 +63,7 @@ const factsOf = (issues: ReadonlyArray<IssueOf>): Facts | null =>
     null
   )
 
-/** What the team is told of a destination; null: it knows the state already. `issues`: those seen last come last. */
+/** What to tell the team about a destination. Null: the team knows the state already. `issues`: the newest come last. */
 const healthOf = ({ emitted_at, reported }: Due, issues: ReadonlyArray<IssueOf>): Told | null => {
   const failing = factsOf(issues.filter(({ status }) => status !== "resolved"))
   if (failing !== null) {
@@ -119,8 +119,8 @@ const requestOf = (
 }
 
 /**
- * Makes requests of the notices that are due. The requests and what is stored of the notices are one transaction, so each is told
- * once. `markOf`: the loop mark of a team's system events. To be called in a transaction, by one process at a time.
+ * Makes requests from the notices that are due. The requests and the state of the notices are stored in one transaction, so each notice is sent once.
+ * `markOf`: the loop mark of a team's system events. To be called in a transaction, by one process at a time.
  */
 export const tellDue = Effect.fnUntraced(function* (
   routing: Routing,

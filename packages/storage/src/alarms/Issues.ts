@@ -22,10 +22,10 @@ const lookAgainMs = minute / 2
 /** How long (ms) after the last failure an issue is kept, whether it is resolved or not. */
 export const issuesKeptMs = 90 * day
 
-/** Issues that are looked at in one transaction, and the attempts that are read for each. */
+/** How many issues one transaction checks, and how many attempts it reads for each. */
 const lookedAtOnce = 50
 const attemptsRead = 100
-/** Attempts of older events are not looked at: with this bound, few partitions are read. */
+/** Attempts of older events are not checked, so that only few partitions are read. */
 const eventsOfMs = 8 * day
 
 const failures = new Rows<Occurrence & { readonly id: string }>("o", [

@@ -26,7 +26,7 @@ export interface Facts {
   /** ISO 8601. */
   readonly first: string
   readonly last: string
-  /** Of a key: when it ends, and how many hours before that it is told. */
+  /** The end of a key, and how many hours before the end the team is told. */
   readonly expiry?: { readonly at: string; readonly hours: number }
 }
 
@@ -117,8 +117,8 @@ export const noteFacts = Effect.fnUntraced(function* (
 })
 
 /**
- * Notes the destinations whose state differs from the one that their team knows. What is told is decided when it is due, so a destination
- * that recovers before that is not mentioned. To be called in a transaction.
+ * Records the destinations whose state differs from the state that their team knows. The message is decided when it is due, so a destination that
+ * recovers before that is not mentioned. To be called in a transaction.
  */
 export const noteHealth = Effect.fnUntraced(function* (
   destinations: ReadonlyArray<string>,

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { maxSamples } from "@tidegate/model/SystemEvents"
 
-/** What has gone wrong with a subject, added up over batches. */
+/** The failures of a subject, added up over batches. */
 export interface Occurrence {
   readonly team_id: string
   readonly kind: "delivery" | "run" | "unverified" | "channel" | "queue"

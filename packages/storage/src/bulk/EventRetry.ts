@@ -79,7 +79,7 @@ const createdCounts = `(
   from created group by 1, 2, 3, 5, 6
 ) as c`
 
-/** What a retry needs to know about events, as of now. */
+/** The current facts about events that a retry needs. */
 const parentsOf = Effect.fnUntraced(function* (
   team_id: string,
   ids: ReadonlyArray<string>,
@@ -107,7 +107,7 @@ const parentsOf = Effect.fnUntraced(function* (
     where e.id = any(${Columns.text(ids)}) and e.id >= ${first} and e.id <= ${last} and e.team_id = ${team_id}`
 })
 
-/** What a retry has resolved before anybody noted it, and that retry. */
+/** A failed event that a retry has resolved although this is not recorded yet, and that retry. */
 const resolvedBy = new Rows<Parent>("l", [
   ["id", "text", ({ id }) => id],
   ["by", "text", ({ succeeded }) => succeeded]

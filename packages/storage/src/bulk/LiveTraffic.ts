@@ -5,7 +5,7 @@ import { idBound, prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
 import { query } from "../Transaction.ts"
 
-/** What bulk operations look at to leave room for live traffic. */
+/** The measurements by which bulk operations leave capacity for live traffic. */
 
 /** How many of these targets still wait: requests for their slow rules, events for a delivery that is due. */
 export const stillWaiting = Effect.fnUntraced(function* (

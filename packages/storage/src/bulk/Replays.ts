@@ -281,7 +281,7 @@ const refusals: { readonly [code in Refused]: GatewayError } = {
   )
 }
 
-/** Stores one replay, in a transaction of its own. */
+/** Stores one replay, in a separate transaction. */
 export const storeReplay = Effect.fnUntraced(function* (
   replay: Replay,
   routing: Routing

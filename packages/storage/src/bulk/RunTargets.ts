@@ -53,7 +53,7 @@ export const nextRuns = Effect.fnUntraced(function* (
   return { type: row.type, team_id: row.team_id, runs }
 })
 
-/** What the actors did: `left` are to be tried again. */
+/** The results of the actors. `left`: targets to try again. */
 export interface HandledRuns {
   readonly done: ReadonlyArray<string>
   readonly refused: ReadonlyArray<string>

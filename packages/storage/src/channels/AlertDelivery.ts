@@ -31,9 +31,9 @@ const claimedMs = 2 * minuteMs
 const decidedAtOnce = 100
 const claimedAtOnce = 16
 /** Earlier messages that a decision looks at: more than an alert gets in the time for which they are kept. */
-const mostEarlier = 200
+const maxEarlier = 200
 /** The owners that are told when a team has set no recipients. */
-const mostOwners = 10
+const maxOwners = 10
 /** Waits before a message is sent again (ms). After them it has failed. */
 const retries = [5_000, minuteMs, 10 * minuteMs]
 /** The longest wait that a chat may ask for (ms). */
@@ -73,7 +73,7 @@ const recipientsOf = Effect.fnUntraced(function* (team_id: string, { email_recip
   const owners = yield* sql<{ email: string }>`
     select u.email from memberships m join users u on u.id = m.user_id
     where m.team_id = ${team_id} and m.role = 'owner' and u.email is not null and (u.email_verified or u.subject is null)
-    order by m.created_at, u.id limit ${mostOwners}`
+    order by m.created_at, u.id limit ${maxOwners}`
   return owners.map(({ email }) => email)
 })
 
@@ -81,7 +81,7 @@ const earlierOf = Effect.fnUntraced(function* ({ code, id, source_id }: DueAlert
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<Omit<Earlier, "at" | "isOwn"> & { readonly alert_id: string; readonly created_at: Date }>`
     select transport, kind, status, alert_id, created_at from channel_alert_deliveries
-    where source_id = ${source_id} and code = ${code} order by id desc limit ${mostEarlier}`
+    where source_id = ${source_id} and code = ${code} order by id desc limit ${maxEarlier}`
   return rows.map(({ alert_id, created_at, kind, status, transport }): Earlier => ({
     transport,
     kind,
@@ -91,7 +91,7 @@ const earlierOf = Effect.fnUntraced(function* ({ code, id, source_id }: DueAlert
   }))
 })
 
-/** What decides about the messages of one team. */
+/** The settings that decide about the messages of one team. */
 interface OfTeam {
   readonly settings: Settings
   readonly delivering: Delivering
@@ -211,7 +211,7 @@ export interface ClaimedMessage {
   readonly alerts: ReadonlyArray<ToldAlert>
   /** Addresses, or the URL of the chat. Empty: there are none any more. */
   readonly to: ReadonlyArray<string>
-  /** The messages that have told of these alerts first. */
+  /** The first message about each of these alerts. */
   readonly references: ReadonlyArray<string>
 }
 

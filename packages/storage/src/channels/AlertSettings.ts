@@ -111,7 +111,7 @@ export const changeAlertSettings = Effect.fnUntraced(function* (
       if (chat_enabled && sealed === null) {
         yield* invalidSettings([{ path: "chat_enabled", message: "needs a chat_webhook_url" }])
       }
-      // What was wrong with the last URL does not concern the next one.
+      // An error of the previous URL does not apply to the new one.
       const lastError = url === undefined ? before.chat_last_error : null
       yield* sql`
         insert into channel_settings (team_id, email_enabled, email_recipients, chat_enabled, chat_webhook_url, chat_last_error,

@@ -20,7 +20,7 @@ interface Item {
   readonly done: (written: Written) => void
 }
 
-/** Whether a step writes what only its own transaction can. It is rare. */
+/** Whether a step writes rows that only a separate transaction can write. This is rare. */
 const isSpecial = ({ changes }: Decided): boolean =>
   changes.removed || changes.dropsItems || changes.created.length + changes.raised.length + changes.resolved.length > 0
 
@@ -39,7 +39,7 @@ const changesNothing = ({ changes, commit, next }: Decided, { due_at, shard }: H
 const bytesOf = ({ changes, state }: ChannelCommit): number =>
   512 + (state?.length ?? 0) + 512 * (changes.changed.length + changes.events.length + changes.runs.length)
 
-/** Takes in what a channel's step has done, and stores what follows; null: the channel is gone. */
+/** Applies the result of a channel's step, and stores what follows from it. Null: the channel is gone. */
 export type Advance = (
   source_id: string,
   shard: number,

@@ -24,7 +24,7 @@ export interface SourceOf {
   readonly disabled_at: Date | null
 }
 
-/** What is read of a channel beside its source. Times inside JSON are Unix ms. */
+/** The columns that are read of a channel, in addition to its source. Times inside JSON are Unix ms. */
 interface ChannelRow {
   readonly id: string
   readonly state: object

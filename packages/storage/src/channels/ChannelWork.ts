@@ -23,7 +23,7 @@ import type { Secrets } from "../secrets/Secrets.ts"
  */
 const underWayMs = 30_000
 
-/** What a step has found or done; a poll comes with its items. */
+/** The result of a step. The result of a poll includes its items. */
 export type Outcome =
   | Exclude<Done, { readonly did: "poll" }>
   | (Omit<Extract<Done, { readonly did: "poll" }>, "items" | "stored"> & { readonly items: ReadonlyArray<Item> })
@@ -42,7 +42,7 @@ export interface Decided extends Advanced {
   readonly changes: Changes
 }
 
-/** Takes in what was done, and decides the next step. `now`: Unix ms, later than the channel was read. */
+/** Applies the result of the last step, and decides the next one. `now`: Unix ms, after the channel was read. */
 export const decide = (held: HeldChannel, done: Done | null, shard: number, now: number): Decided => {
   const { channel, version } = held
   const { after, changes, next } = advance(channel, done, {
@@ -63,7 +63,7 @@ export const decide = (held: HeldChannel, done: Done | null, shard: number, now:
   }
 }
 
-/** Stores what a poll has found, in the transaction that moves the cursor on. */
+/** Stores the items of a poll, in the transaction that moves the cursor forward. */
 const stored = Effect.fnUntraced(function* (channel: Channel, outcome: Outcome | null, now: number) {
   if (outcome?.did !== "poll") return outcome
   const { items, step } = outcome
@@ -89,9 +89,8 @@ const write = Effect.fnUntraced(function* ({ changes, commit }: Decided) {
 })
 
 /**
- * Takes in what was done, stores what follows from it, and returns the next step; null: the channel is gone. The channel is locked,
- * so nothing overtakes this step, and it may store whatever a step can. `ChannelJournal` uses it for steps that write more than
- * most.
+ * Applies the result of the last step, stores what follows from it, and returns the next step. Null: the channel is gone. The channel is locked, so
+ * no other step can come between, and every kind of result can be stored. `ChannelJournal` uses this for steps that write more than usual.
  */
 export const advanceChannel = Effect.fnUntraced(function* (
   source_id: string,
@@ -102,12 +101,12 @@ export const advanceChannel = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   return yield* sql.withTransaction(
     Effect.gen(function* () {
-      // A statement of its own: what is read next is as it is with the lock, and not as it was before.
+      // This is a separate statement, so that the next reads see the rows as they are under the lock, and not as they were before.
       yield* sql`select from channels where source_id = ${source_id} for update`
       const held = (yield* readChannels([source_id], definitionOf)).get(source_id)
       if (held === undefined) return null
       const { channel } = held
-      // With the lock: what others have stored before has an earlier time.
+      // Taken under the lock, so that everything that others have stored before has an earlier time.
       const now = yield* Clock.currentTimeMillis
       const done = yield* stored(channel, outcome, now)
       const waiting = channel.waiting || (done?.did === "poll" && done.stored > 0)
@@ -118,7 +117,7 @@ export const advanceChannel = Effect.fnUntraced(function* (
   )
 })
 
-/** The channel is not looked at before this time (Unix ms): working on it has failed in a way that would repeat. */
+/** The channel is not processed before this time (Unix ms), because its last step failed in a way that would repeat. */
 export const postponeChannel = Effect.fnUntraced(function* (
   source_id: string,
   until: number

@@ -76,7 +76,7 @@ interface WaitingItem {
   readonly body: string
 }
 
-/** What became of a batch of items: whether there may be more, and whom the new requests concern. */
+/** The result of a batch of items: whether there may be more, and whom the new requests concern. */
 export interface Delivered extends Pick<Replayed, "connections" | "workflows"> {
   readonly items: number
   readonly more: boolean

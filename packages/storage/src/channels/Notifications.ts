@@ -161,7 +161,7 @@ const event = (
 
 const isUnverified = ({ state }: To): boolean => state === "requested" || state === "verifying"
 
-/** What a notification changes: assignments of its subscription and of its channel, and counts. */
+/** The changes that a notification makes: assignments of its subscription and of its channel, and counts. */
 interface Change {
   readonly subscription: Statement.Fragment | null
   readonly channel: Statement.Fragment | null
@@ -169,8 +169,8 @@ interface Change {
 }
 
 /**
- * Writes what a notification changes, in one statement and as the last one, because of the counts. By the version of the channel a
- * step of its actor that was decided before is decided again.
+ * Writes the changes of a notification, in one statement and as the last one, because it locks the counts. It raises the version of the channel, so
+ * that a step that the actor decided earlier is decided again.
  */
 const change = Effect.fnUntraced(function* ({ called, now }: To, { channel, counts, subscription }: Change) {
   const sql = yield* SqlClient.SqlClient
@@ -235,7 +235,7 @@ const withItems = Effect.fnUntraced(function* (to: To, pair_key: string, { items
 
 const dirty = Effect.fnUntraced(function* (to: To, { messageNumber, occurredAt }: Of<"dirty">) {
   const last = numberOf(to.last_message_number)
-  // The poll after a later message has found what this one is about.
+  // A poll after a later message has already found the items of this one.
   const isRepeated = messageNumber !== null && last !== null && messageNumber <= last
   yield* genuine(to, { messageNumber, occurredAt, isDirty: !isRepeated, isRepeated })
 })

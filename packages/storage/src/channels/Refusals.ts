@@ -19,7 +19,7 @@ export interface Refusal {
   readonly receivedAt: number
 }
 
-/** What is refused of a notification; null: nothing. */
+/** The kind and the reason of a refused notification. Null: it is not refused. */
 export const refusalOf = (notification: Notification): Pick<Refusal, "kind" | "reason"> | null => {
   if (notification.kind === "rejected") return { kind: "notification_rejected", reason: notification.reason }
   if (notification.kind !== "handshake" || notification.accepted) return null

@@ -9,7 +9,7 @@ import type { Owner } from "../secrets/SealedColumn.ts"
 import type { Values } from "../control/Store.ts"
 import { channelEvent } from "./ChannelEvents.ts"
 
-/** What a change of a provider source needs of its account, and what it means for its channel. */
+/** The account that a change of a provider source needs, and the effects of the change on its channel. */
 
 /** The part of a source's row that its channel depends on. */
 interface ProviderRow extends Owner {

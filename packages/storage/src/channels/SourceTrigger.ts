@@ -3,7 +3,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { definitionOf } from "@tidegate/channels/SourceProviders"
 import type { SourceProvider, Trigger } from "@tidegate/channels/SourceProvider"
 
-/** What a source's requests are, for those who read about workflows and runs. */
+/** A description of a source's requests, for reads of workflows and runs. */
 export interface SourceTrigger {
   readonly provider_key: string | null
   readonly definition_key: string | null

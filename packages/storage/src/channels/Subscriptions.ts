@@ -8,7 +8,7 @@ import { hashToken, Secrets, type SecretUnreadable } from "../secrets/Secrets.ts
 
 /** The rows of subscriptions as the channel's actor reads and writes them. */
 
-/** What only the provider and the gateway know of a subscription: `token` is a part of its callback URL. */
+/** The secrets of a subscription, which only the provider and the gateway know. `token` is a part of its callback URL. */
 export interface SubscriptionSecrets {
   readonly token: string
   readonly secret: string
@@ -47,7 +47,7 @@ export const changedSubscriptions = new Rows<ChannelSubscription & { readonly so
   ["forgotten_at", "timestamptz", (row) => row.forgotten_at]
 ])
 
-/** Stores a new subscription with a token and a secret of its own. */
+/** Stores a new subscription with its own token and secret. */
 export const createSubscription = Effect.fnUntraced(function* (
   { source_id, team_id }: { readonly team_id: string; readonly source_id: string },
   row: ChannelSubscription

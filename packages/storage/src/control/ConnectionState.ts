@@ -27,7 +27,7 @@ export type Transition = <S extends ConnectionState>(state: S, at: Date) => Resu
 
 const same = (left: Date | null, right: Date | null): boolean => left?.getTime() === right?.getTime()
 
-/** Disabled by itself: enabling its source does not enable it. */
+/** Disables the connection itself, so that enabling its source does not enable it. */
 const disabledAt = <S extends ConnectionState>(state: S, since: Date, at: Date): S =>
   state.disabled_at === null
     ? { ...state, disabled_at: since, disabled_by: null, paused_at: null, cancel_before: at }

@@ -25,7 +25,7 @@ type Linked = Omit<FilterConnection, "disabled_at" | "paused_at"> & {
 }
 
 const linking = (id: string): string => JSON.stringify([{ filter_id: id }])
-/** What remains of a deleted filter where its conditions were copied: its id and name. */
+/** The id and name of a deleted filter, which remain in the copies of its conditions. */
 const detachedFrom = ({ id, name }: FilterRow, at: Date): DetachedFilter => ({
   id,
   name,

@@ -22,7 +22,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
   const { findByName, present, read } = storedRows<Row>(sql, resource)
   const { advance, create } = storeChanges<Row, R>(sql, resource, special, limit)
 
-  /** Commits, runs what has to follow, and only then reads the answer: no read happens while rows are locked. */
+  /** Commits, runs the follow-up work, and only then reads the answer, so that nothing is read while rows are locked. */
   const carryOut = Effect.fnUntraced(function* (change: Effect.Effect<Committed<Row>, GatewayError>, command: Command) {
     const committed = yield* change
     if (command.afterCommit !== undefined) yield* command.afterCommit(committed.concerned)

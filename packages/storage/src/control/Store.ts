@@ -52,7 +52,7 @@ export interface Command {
   readonly id?: string | undefined
   /** The user who asks. */
   readonly by?: string | null | undefined
-  /** What has to follow the commit. It runs before the answer is read, and so even when that read fails. */
+  /** Work that has to follow the commit. It runs before the answer is read, and so even if that read fails. */
   readonly afterCommit?: (concerned: Concerned) => Effect.Effect<void, GatewayError>
 }
 
@@ -93,7 +93,7 @@ export interface Store<R extends AnyResource> {
     to: SwitchOf<R>,
     command?: Command
   ) => Effect.Effect<RecordOf<R>, GatewayError>
-  /** Returns what there is to add beside its id, if anything. */
+  /** Returns members to add to the answer besides the id, if there are any. */
   readonly delete: (
     team_id: string,
     id: string,
@@ -111,12 +111,12 @@ export interface HeldRows {
   readonly concerned: Statement.Fragment
 }
 
-/** What a command changes: written values of columns, or a switch. */
+/** The changes of a command: written values of columns, or a switch. */
 export type Asked = Switch | Values
 
 /**
- * What is special about a resource. Everything but `show` and `narrow` runs in the transaction of a change, in this order: `hold`,
- * `prepare`, `follow`. A part that only one resource needs is code of its store, and no hook.
+ * What is special about a resource. Everything but `show` and `narrow` runs in the transaction of a change, in this order: `hold`, `prepare`,
+ * `follow`. Code that only one resource needs is in its store, and not a hook.
  */
 export interface Special<Row extends StoredRow, R extends AnyResource> {
   /** Converts rows to records, in the same order. */
@@ -127,9 +127,8 @@ export interface Special<Row extends StoredRow, R extends AnyResource> {
   /** Completes stored fields, when a row may be older than some of them. */
   readonly fields?: (fields: FieldsOf<R>) => FieldsOf<R>
   /**
-   * Locks what comes before its own row, in the order team, filters, destinations, sources, connections, transformations. The row
-   * says which these are, so it is read first without a lock; when it has changed by the time that it is locked, everything
-   * begins again.
+   * Locks the rows that come before its own row, in the order team, filters, destinations, sources, connections, transformations. The row itself
+   * names them, so it is first read without a lock. If it has changed by the time that it is locked, everything begins again.
    */
   readonly hold?: (team_id: string, before: Row | null, next: Values) => Effect.Effect<void, Failure>
   /**
@@ -152,7 +151,7 @@ export interface Special<Row extends StoredRow, R extends AnyResource> {
    * any.
    */
   readonly follow?: (before: Row | null, after: Row, at: Date, by: string | null) => Effect.Effect<Concerned, Failure>
-  /** What a delete returns beside the id, read after the commit. */
+  /** The members that a delete returns besides the id. They are read after the commit. */
   readonly deleted?: (row: Row) => Effect.Effect<Schema.JsonObject, SqlError.SqlError>
   /** Whom a change concerns that turns out to be made already. */
   readonly concerns?: (row: Row) => Effect.Effect<Concerned, Failure>

@@ -121,7 +121,7 @@ export const requestDeletion = Effect.fnUntraced(function* (
   const until = filter.to === undefined ? at : new Date(Math.min(at.getTime(), Date.parse(filter.to)))
   yield* transaction(sql)(
     Effect.gen(function* () {
-      // One at a time per team: nobody comes between the look and the insert.
+      // Only one at a time for each team, so that nothing comes between the check and the insert.
       if (!(yield* holdTeam(team_id))) yield* notFound("team", team_id)
       const [open] = yield* sql<{ id: string }>`
         select id from data_deletions where team_id = ${team_id} and (finished_at is null or id = ${id})
@@ -144,7 +144,8 @@ export const requestDeletion = Effect.fnUntraced(function* (
 })
 
 /**
- * Confirms a plan. What matches now is looked for anew, and deleted; what was received later is not. A repetition changes nothing.
+ * Confirms a plan. The deletion searches again and deletes everything that matches now, but nothing that is received later. A repeated call changes
+ * nothing.
  */
 export const confirmDeletion = Effect.fnUntraced(function* (
   which: Which,

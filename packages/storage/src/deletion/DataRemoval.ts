@@ -23,7 +23,7 @@ export interface DataDeletionPace {
   /** Rows and stored bytes that one piece looks at. */
   readonly rows: number
   readonly bytes: number
-  /** The time (ms) until what was deleted is looked for again: longer than anything that was under way takes. */
+  /** The time (ms) until the deletion searches again. It is longer than any work that can be under way. */
   readonly quietMs: number
   /** How long (ms) a plan waits to be confirmed. */
   readonly planMs: number
@@ -70,7 +70,7 @@ const compared = (
   values: ReadonlyArray<string>
 ): Fragment => {
   const columns = sql.literal(`(${key.map(({ name }) => `r.${name}`).join(", ")}) ${sign} `)
-  // As text first: the driver would otherwise send a text where the server expects bytes.
+  // Converted to text first. Otherwise the driver would send a text where the server expects bytes.
   const given = key.map(({ type }, n) => sql`${values[n] ?? ""}::text::${sql.literal(type)}`)
   return sql`${columns} (${sql.csv(given)})`
 }
@@ -102,7 +102,7 @@ const nextRange = Effect.fnUntraced(function* (row: Row, place: Place) {
   } satisfies Range
 })
 
-/** Adds ids to what is selected; returns how many were new. */
+/** Adds ids to the selected ones. Returns how many were new. */
 const select = Effect.fnUntraced(function* (row: Row, ids: Fragment) {
   const sql = yield* SqlClient.SqlClient
   const [added] = yield* sql<{ count: number }>`
@@ -192,7 +192,7 @@ const openText = Effect.fnUntraced(function* ({ id, team_id, text }: Row) {
   return formsOf(yield* secrets.decrypt({ team_id, table: "data_deletions", column: "text", id }, text))
 })
 
-/** What happens next: at once, after so many milliseconds, or when somebody else has done something. */
+/** When the next piece is due: at once, after so many milliseconds, or after somebody else has acted. */
 export type NextPiece = number | "to be stopped" | "at rest"
 
 const tooMany = (limit: number) => ({
@@ -279,7 +279,7 @@ const passEnded = Effect.fnUntraced(function* ({ confirmed_at, found, id, pass, 
     return "at rest" as const
   }
   yield* go("searching", 1, new Date(now + quietMs))
-  // They are counted again: those that are left are told in the end.
+  // They are counted again, because the proof names the number of those that are left.
   yield* sql`update data_deletions set unreadable = 0 where id = ${id}`
   return quietMs
 })

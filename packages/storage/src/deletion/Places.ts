@@ -19,7 +19,7 @@ export interface PlaceOf {
   readonly links?: ReadonlyArray<readonly [of: string, made: string]>
   /** Whether the row is a copy, or a value: then it is deleted alone if the text is in it, and selects nothing. */
   readonly isCopy?: boolean
-  /** Of compressed bodies: the columns with the headers and the body. */
+  /** For compressed bodies: the columns with the headers and the body. */
   readonly coded?: readonly [headers: string, body: string]
   /** Waiting rows that go with the row, and their column with its id. */
   readonly waiting?: readonly [table: TableName, column: string]
@@ -27,7 +27,7 @@ export interface PlaceOf {
   readonly clears?: readonly [set: string, unless: string]
 }
 
-/** In this order they are looked at, so that most links are found in one pass. Rows are deleted from the end to the beginning. */
+/** The tables are searched in this order, so that most links are found in one pass. Rows are deleted from the end to the beginning. */
 export const placesOf = {
   requests: {
     root: "id",
@@ -79,7 +79,7 @@ export const placesOf = {
   team_values: { root: null, isCopy: true },
   // Its filter may have the text. The targets that wait go with it.
   bulk_operations: { root: null, isCopy: true },
-  // Answers of calls are encrypted, so nobody knows what is in them. A repeated call is told that its answer is no longer kept.
+  // Answers of calls are encrypted, so it is not known what they contain. A repeated call learns that its answer is no longer kept.
   idempotency_keys: { root: null, isCopy: true, clears: ["answer = null, bytes = 0", "answer is not null"] }
 } as const satisfies Partial<Record<TableName, PlaceOf>>
 
@@ -147,7 +147,7 @@ interface Column {
   readonly key: number | null
 }
 
-/** A place with what the database's own catalogue says of its columns, so that a new column is looked at without any code. */
+/** A searched table with its columns from the database's own catalogue, so that a new column is searched without any code. */
 export interface Place extends PlaceOf {
   readonly table: TableName
   /** The primary key. */
@@ -161,10 +161,10 @@ export interface Place extends PlaceOf {
 
 const textual = new Set(["text", "json", "jsonb", "text[]"])
 
-/** The gateway's own ids are not looked at: a text that is a part of one would be in every row of the team. */
+/** The gateway's own ids are not searched, because a text that is part of an id could be in every row of the team. */
 const isOwnId = (name: string): boolean => /(?:^|_)id$/.test(name) && name !== "external_id"
 
-/** All places, in the order in which they are looked at. */
+/** All tables, in the order in which they are searched. */
 export const readPlaces = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const names = Object.keys(placesOf) as ReadonlyArray<keyof typeof placesOf>

@@ -48,7 +48,7 @@ export const formsOf = (text: string): ReadonlyArray<string> => {
 
 const hashing = promisify<string, Buffer, number, Buffer>(scrypt)
 
-/** What the proof has in place of the text. It is slow to make, so that nobody tries out all addresses. */
+/** The hash that the proof contains in place of the text. It is slow to compute, so that nobody can try all addresses. */
 export const hashOfText = (text: string): Effect.Effect<string> =>
   Effect.map(
     Effect.suspend(() => {

@@ -10,7 +10,7 @@ import type { Place } from "./Places.ts"
 
 type Fragment = Statement.Fragment
 
-/** What a deletion looks for: the forms of its text; null: its filter selects. */
+/** The encoded forms of the text that a deletion searches for. Null: its filter selects. */
 export type Forms = ReadonlyArray<string> | null
 
 const column = (sql: SqlClient.SqlClient, name: string): Fragment => sql.literal(`r.${name}`)
@@ -34,7 +34,7 @@ const hasText = (sql: SqlClient.SqlClient, { bytes, texts }: Place, forms: Reado
     where strpos(said, form) > 0 ${ofBytes})`
 }
 
-/** Whether what the id names was received within the deletion's window. */
+/** Whether the record of the id was received within the deletion's time range. */
 export const isInWindow = (sql: SqlClient.SqlClient, { filter: { from }, until }: Row, name: string): Fragment => {
   const bounds = (
     prefix: (typeof prefixes)["request" | "workflowRun"]
@@ -58,8 +58,8 @@ const matches = (sql: SqlClient.SqlClient, row: Row, place: Place, forms: Forms)
 }
 
 /**
- * What the rows of a place select: ids of requests and runs, each with the condition on the row. The first pass looks for what the
- * deletion is about. Later ones only follow the links: what was looked at has not changed.
+ * The ids of requests and runs that the rows of a table select, each with the condition on the row. The first pass searches for the deletion's text
+ * or filter. Later passes only follow links, because the searched rows have not changed.
  */
 export const selectedBy = (
   sql: SqlClient.SqlClient,

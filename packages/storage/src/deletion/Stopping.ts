@@ -11,7 +11,7 @@ import { isTarget } from "./Selection.ts"
 /** Waiting rows that are looked at at once. */
 const atOnce = 1_000
 
-/** A part of what waits; `after`: where the next part begins, null: this was the last one. */
+/** A part of the waiting rows. `after`: where the next part begins. Null: this was the last part. */
 interface Part<A> {
   readonly stopped: A
   readonly after: string | null

@@ -4,9 +4,9 @@ import { HotSql } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
 
 /**
- * Strict order by key: the events of a connection with the same ordering key are delivered one after the other, by their
- * positions. The statement that stores an event or a routing job assigns the position. So what is stored after another one was
- * answered comes after it, whichever processes received them; if two are stored at once, either may be first.
+ * Strict order by key: the events of a connection with the same ordering key are delivered one after the other, by their positions. The statement
+ * that stores an event or a routing job assigns the position. So an event that is stored after another one was acknowledged comes after that one,
+ * whichever processes received them. If two are stored at the same time, either may be first.
  */
 
 /** The `due_at` of a row that waits for the previous event with its ordering key, and not for a time. */

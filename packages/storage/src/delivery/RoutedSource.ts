@@ -73,10 +73,9 @@ const lightRules = 16_000
 const named = (sql: SqlClient.SqlClient, name: string) => (isSlug(name) ? sql`s.slug = ${name}` : sql`s.id = ${name}`)
 
 /**
- * The cost of reading the source with this id or slug, determined without reading it; null: there is none that takes requests. A
- * provider source takes none: what it receives are items of its provider, so nobody may send to it. A system source takes none:
- * its requests are the gateway's own events; those of a source of type CRON are made by its schedule, and those of a
- * source of a broker are its messages.
+ * The cost of reading the source with this id or slug, determined without reading it; null: there is none that takes requests. A provider source
+ * accepts no requests, because it receives items of its provider. A system source accepts none, because its requests are the gateway's own events;
+ * those of a source of type CRON are made by its schedule, and those of a source of a broker are its messages.
  */
 export const weighRoutedSource = Effect.fnUntraced(function* (
   name: string

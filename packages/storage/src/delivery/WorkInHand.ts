@@ -56,8 +56,8 @@ export const leaveProcesses = Effect.fnUntraced(function* (
 })
 
 /**
- * Records work before it begins. Returns how many crashes of other processes it is suspected of. Work that ran beside other
- * work may be innocent, and counts once; work that ran alone was the cause, and counts each time.
+ * Records work before it begins. Returns how many crashes of other processes it may have caused. Work that ran together with other work may be
+ * innocent, and counts once. Work that ran alone was the cause, and counts each time.
  */
 export const takeInHand = Effect.fnUntraced(function* (
   process: string,

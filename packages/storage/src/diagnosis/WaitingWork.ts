@@ -18,7 +18,7 @@ export interface WaitingWork {
   }
 }
 
-/** What waits on all shards. Its cost is bounded as that of the parts is, so it may be asked while the gateway works. */
+/** The waiting rows of all shards. The cost is bounded like that of the parts, so this may be read while the gateway works. */
 export const waitingWork = Effect.fnUntraced(function* (
   shards: number
 ): Effect.fn.Return<WaitingWork, SqlError.SqlError, Database> {

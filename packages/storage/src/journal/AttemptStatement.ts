@@ -39,7 +39,7 @@ export interface AttemptRecord {
   readonly eventCreatedAt: number
   /** The time of the next attempt; null: this was the last one. */
   readonly retryAt: number | null
-  /** Its event follows from a system event, so nobody is told of its failure. */
+  /** Its event follows from a system event, so its failure is not reported. */
   readonly silent?: boolean
 }
 

@@ -96,7 +96,7 @@ export class GroupCommit<Item> {
     this.#schedule()
   }
 
-  /** What a key has here: waiting, or in a commit. */
+  /** The load of a key in this queue: items that wait, or are in a commit. */
   loadOf(key: string): Load {
     return this.#loads.get(key) ?? nothing
   }

@@ -71,6 +71,6 @@ export interface RequestRecord extends StoredHead {
   readonly awaiting?: ReadonlyArray<AwaitingWorkflow>
   /** The number of events that go through a tunnel. */
   readonly cliEvents: number
-  /** It follows from a system event, so nobody is told that it is rejected. */
+  /** It follows from a system event, so its rejection is not reported. */
   readonly silent?: boolean
 }

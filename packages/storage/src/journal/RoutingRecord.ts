@@ -1,6 +1,6 @@
 import type { StoredHead, Values } from "@tidegate/model/Message"
 
-/** What the journal stores of the results of routing jobs. */
+/** The rows that the journal stores for the results of routing jobs. */
 
 /** The result of a transformation; `body`: null if it did not change the body. */
 export interface TransformedData extends StoredHead {

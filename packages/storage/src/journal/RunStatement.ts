@@ -41,7 +41,7 @@ export interface RunTransition {
   readonly resources: string | null
   readonly outputs: string | null
   readonly previews: string | null
-  /** Its request follows from a system event, so nobody is told of its failure. */
+  /** Its request follows from a system event, so its failure is not reported. */
   readonly silent?: boolean
   /** No run has begun it, and it begins none, so its end means nothing for other runs. */
   readonly alone?: boolean
@@ -124,8 +124,7 @@ interface Shape {
 }
 
 /**
- * What a run's end means for others: the run that has begun it continues, and those that it has begun end. Their actors find that as
- * arrivals.
+ * The effects of a run's end on other runs: the run that has begun it continues, and runs that it has begun end. Their actors find this as arrivals.
  */
 const joined = `), joined as (
   insert into workflow_arrivals (workflow_id, about, team_id, shard, due_at, expires_at)
@@ -137,7 +136,7 @@ const joined = `), joined as (
   on conflict (workflow_id, about) do update set due_at = excluded.due_at
 `
 
-/** What failures mean for others: the team is told of some of them, and some begin a run. */
+/** The consequences of failures: some are reported to the team, and some begin a run. */
 const failing = `, failing as (
   ${writeFailedRuns(`$${runs.width + 3}::text[]`)}
 ), telling as (

@@ -10,7 +10,7 @@ import type { Window } from "./Window.ts"
  */
 export interface Position {
   readonly id: string
-  /** What the list is ordered by ahead of the id, of the row that the page ended with: the row may have another value by now. */
+  /** The value by which the list is ordered before the id, of the last row of the page. The row may have another value by now. */
   readonly value?: string
   readonly seen: number
   readonly window: Window

@@ -76,7 +76,7 @@ interface Horizon {
   /** The oldest transaction under way, and the next one: every later statement sees everything below the oldest. */
   readonly oldest: string
   readonly next: string
-  /** What was stored before this time (Unix ms) may be deleted. */
+  /** Rows that were stored before this time (Unix ms) may be deleted. */
   readonly kept: number
 }
 

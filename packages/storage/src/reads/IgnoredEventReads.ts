@@ -88,7 +88,7 @@ const conditions = (sql: SqlClient.SqlClient, { causes, connections, requests, s
 const spanFor = ({ requests }: IgnoredEventFilter): number | undefined =>
   requests.length === 0 ? undefined : Number.POSITIVE_INFINITY
 
-/** A page of what a team's connections have ignored, newest first. */
+/** A page of the ignored events of a team, newest first. */
 export const list = Effect.fnUntraced(function* (team: string, filter: IgnoredEventFilter, request: WindowedPage) {
   const sql = yield* SqlClient.SqlClient
   const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis, spanFor(filter)))

@@ -34,7 +34,7 @@ const columns = (sql: SqlClient.SqlClient) => sql`
   (extract(epoch from i.last_seen_at) * 1000000)::bigint::text as place
   from issues i left join destinations d on d.id = i.destination_id`
 
-/** What narrows a list of issues; an empty list: nothing. */
+/** The filters of a list of issues. An empty list does not filter. */
 export interface IssueFilter {
   readonly statuses: ReadonlyArray<IssueStatus>
   readonly destinations: ReadonlyArray<string>

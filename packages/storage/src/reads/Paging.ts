@@ -35,7 +35,7 @@ export const cutToLimit = <Row>(rows: ReadonlyArray<Row>, limit: number) => {
   return { page, last: rows.length > limit ? page.at(-1)! : null }
 }
 
-/** The answer of what one request became, oldest first; `next` is the id that the page ends with when it is not the last one. */
+/** The answer with the records that one request led to, oldest first. `next`: the last id of the page, if it is not the last page. */
 export const subList = <Model>({ key, limit }: PageRequest, models: ReadonlyArray<Model>, next: string | null) => {
   const page = listed(models, cursorAfter(key, next === null ? null : { id: next }))
   return {

@@ -4,7 +4,7 @@ import type { RequestData } from "@tidegate/model/Request"
 import * as Columns from "../journal/Columns.ts"
 import { payloadColumns, type PayloadRow, payloadsOf } from "./RequestRow.ts"
 
-/** What a run has that no request began, in the same form; undefined: it is gone. */
+/** The input of a run that no request began, in the form of a request. Undefined: it is gone. */
 export const inputPayload = Effect.fnUntraced(function* (
   team: string,
   runId: string,

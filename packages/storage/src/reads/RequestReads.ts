@@ -180,7 +180,7 @@ export const detail = Effect.fnUntraced(function* (
   })
 })
 
-/** What was decided about a request, without its content. */
+/** The decisions about a request, without its content. */
 export const verdict = (
   team: string,
   id: string

@@ -5,7 +5,7 @@ import { tables } from "../Tables.ts"
 import type { Buckets } from "./Buckets.ts"
 import type { Stretch } from "./Window.ts"
 
-/** What a count may read from rollups, and what from rows. */
+/** Which parts of a count are read from rollups, and which from rows. */
 
 const minute = 60_000
 const hour = 60 * minute
@@ -35,7 +35,7 @@ const keptSince = (exact: number, now: number): Since => {
 }
 
 /**
- * What a count may read from rollups. It agrees with the list of the same filter. Rollups have a retention of their own, and
+ * The part of a count that may be read from rollups. A count must agree with the list of the same filter. Rollups have a retention of their own, and
  * records that of their team. Where either is deleted, or where the previous version has counted, rows are counted.
  */
 export const rolledSince = Effect.fnUntraced(function* (
@@ -54,7 +54,7 @@ export const rolledSince = Effect.fnUntraced(function* (
   return keptSince(row?.at ?? 0, now)
 })
 
-/** What a series may read from rollups: all of them. A series shows the past, so it continues where records are deleted. */
+/** The part of a series that may be read from rollups: all of them. A series shows the past, so it continues where records are deleted. */
 const seriesSince = Effect.fnUntraced(function* (
   now: number,
   kept: Kept

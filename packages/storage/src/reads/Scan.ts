@@ -4,7 +4,7 @@ import * as Columns from "../journal/Columns.ts"
 
 type Fragment = Statement.Fragment
 
-/** What a list reads: a table, its alias in the fragments, and the selected and joined columns of a row. */
+/** The source of a list: a table, its alias in the fragments, and the selected and joined columns of a row. */
 export interface Table {
   readonly name: string
   readonly alias: string
@@ -37,8 +37,8 @@ export interface ScanOptions {
 }
 
 /**
- * Rows ordered by id, up to one more than the limit. `examinedTo` is null when the rows up to the limit are complete. Otherwise
- * the scan stopped early at that id, and what matches beyond it is not known yet.
+ * Rows ordered by id, up to one more than the limit. `examinedTo` is null when the rows up to the limit are complete. Otherwise the scan stopped
+ * early at that id, and matches beyond it are not known yet.
  */
 export interface Scanned<Row> {
   readonly rows: ReadonlyArray<Row>

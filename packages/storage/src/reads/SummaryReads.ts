@@ -167,8 +167,8 @@ const wholeMinutes = 4
 const rateMeasures = ["accepted", "rejected", "created", "successful", "failed", "attempt_successful", "attempt_failed"]
 
 /**
- * What went through sources, connections and destinations in the current minute and the four before it. One read for all of them,
- * of counts alone: a page that shows all of a team's connections asks for it every few seconds.
+ * The number of records of sources, connections and destinations in the current minute and the four before it. One read of counts returns all of
+ * them, because a page that shows all connections of a team reads this every few seconds.
  */
 export const rates = Effect.fnUntraced(function* (
   team: string,

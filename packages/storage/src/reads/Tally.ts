@@ -71,7 +71,7 @@ export interface Tally {
   /** The measures of the rollups. None: the records are not counted by rollups or by the rows of their table. */
   readonly measures: ReadonlyArray<string>
   readonly rows: RowsOf
-  /** Rows that are counted beside them, for the whole time: events that wait. */
+  /** Rows that are also counted, whatever the time range: waiting events. */
   readonly waiting?: RowsOf
 }
 

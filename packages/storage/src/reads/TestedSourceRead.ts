@@ -8,7 +8,7 @@ import { Secrets } from "../secrets/Secrets.ts"
 /** A source as a test request needs it, with its secrets in plain text: nothing of it may be answered. */
 interface Tested {
   readonly id: string
-  /** What its URL ends with: its slug, or else its id. */
+  /** The end of its URL: its slug, or otherwise its id. */
   readonly name: string
   readonly type: string
   readonly isDisabled: boolean

@@ -13,7 +13,7 @@ import { workflowOf } from "./RunReads.ts"
 
 /** The stored versions of a workflow. */
 
-/** What a version has beside its definition; a version that was made before these were stored has none. */
+/** The members of a version besides its definition. A version that was made before these were stored has none. */
 export interface VersionSettings {
   readonly description: string | null
   readonly source_id: string | null
@@ -98,7 +98,7 @@ export const get = Effect.fnUntraced(function* (
   return { ...recordOf(workflow_id, current, row), ...shownGraph(row) } as unknown as WorkflowVersionDetail
 })
 
-/** What a roll-back writes: the definition as it is stored. */
+/** The definition that a roll-back writes, in its stored form. */
 export const definitionOf = Effect.fnUntraced(function* (
   team: string,
   workflow_id: string,

@@ -71,8 +71,8 @@ export const noCounts = (bins = fewBins): Array<number> => Array.from({ length: 
 export const total = (counts: ReadonlyArray<number>): number => counts.reduce((sum, count) => sum + count, 0)
 
 /**
- * The slot of this process's control calls: above the slots of the journals, which add up far more and must not wait. Two
- * processes that draw the same slot share rows and stay correct.
+ * The slot for the counts of this process's control calls. It is above the slots of the journals, which write far more counts and must not wait. If
+ * two processes draw the same slot, they share its rows, and the counts stay correct.
  */
 export const controlSlot: number = 32_100 + randomInt(600)
 

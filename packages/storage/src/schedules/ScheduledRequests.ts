@@ -71,7 +71,7 @@ function* requestsOf(
   return requests
 }
 
-/** What a look has made, and whether there may be more to do at once. */
+/** The requests that a run has made, and whether there may be more to do at once. */
 export interface MadeRequests {
   readonly made: ReadonlyArray<Replayed>
   readonly more: boolean
@@ -84,7 +84,7 @@ export const makeScheduled = Effect.fnUntraced(function* (
 ): Effect.fn.Return<MadeRequests, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
   const sql = yield* SqlClient.SqlClient
   const look = Effect.gen(function* () {
-    // A change of a source locks the source, and then its schedule. So this waits for neither: what is locked is due at the next look, too.
+    // A change of a source locks the source, and then its schedule. This read waits for neither: a locked schedule is still due at the next read.
     const due = yield* sql<DueSource>`
       select s.id, s.team_id, s.name, s.config -> 'schedule' as schedule, x.due_at
       from source_schedules x join sources s on s.id = x.source_id

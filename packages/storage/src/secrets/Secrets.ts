@@ -161,7 +161,7 @@ export class Secrets extends Context.Service<
   }
 >()("@tidegate/storage/Secrets") {
   static readonly layer = ({ keys }: { readonly keys: KeyRing }): Layer.Layer<Secrets> => {
-    // By fingerprint too, so that values stay readable when an unnamed key gets an id later.
+    // Keys are also found by fingerprint, so that values stay readable when an unnamed key gets an id later.
     const byId = new Map([
       ...keys.map(({ fingerprint, key }) => [fingerprint, key] as const),
       ...keys.map(({ id, key }) => [id, key] as const)

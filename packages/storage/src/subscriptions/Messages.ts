@@ -23,7 +23,7 @@ export interface Storable {
   readonly message: Message
 }
 
-/** What became of a batch; null: the source has changed, and nothing was stored. */
+/** The result of a batch. Null: the source has changed, and nothing was stored. */
 export interface StoredMessages extends Pick<Replayed, "connections" | "workflows"> {
   readonly stored: number
   readonly duplicates: number

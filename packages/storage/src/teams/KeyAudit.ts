@@ -42,7 +42,7 @@ export const writeDecisions = Effect.fnUntraced(function* (
   counted: ReadonlyArray<CountedDecisions>
 ): Effect.fn.Return<void, GatewayError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  // As one JSON text: the driver cannot type an array of nulls only.
+  // Sent as one JSON text, because the driver cannot type an array that contains only nulls.
   const rows = JSON.stringify(
     counted.map(({ beganAt, firstAt, isUse, lastAt, ...one }) => ({
       ...one,

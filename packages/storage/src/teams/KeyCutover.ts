@@ -13,7 +13,7 @@ export interface ShadowDenials {
   readonly count: number
 }
 
-/** What would have been refused in the last days, for teams before their cut-over. */
+/** The calls of the last days that would have been refused, for teams before their cut-over. */
 export const shadowDenials = Effect.fnUntraced(function* (
   days: number
 ): Effect.fn.Return<ReadonlyArray<ShadowDenials>, SqlError.SqlError, SqlClient.SqlClient> {

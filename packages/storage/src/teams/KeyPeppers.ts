@@ -9,7 +9,7 @@ import { Secrets, type SecretUnreadable } from "../secrets/Secrets.ts"
  * keys use the newest, and older keys stay valid with theirs.
  */
 
-/** What project keys are made and verified with. */
+/** The secrets with which project keys are made and verified. */
 export interface Pepper {
   readonly version: number
   readonly key: KeyObject

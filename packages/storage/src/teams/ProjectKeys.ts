@@ -18,7 +18,7 @@ import type { Secrets } from "../secrets/Secrets.ts"
 import { holdTeam } from "./Teams.ts"
 import { query, transaction } from "../Transaction.ts"
 
-/** Revoked keys of a team that stay beside the others: nobody would find older ones in a list. */
+/** How many revoked keys of a team are kept. Nobody would find older ones in a list. */
 const maxRevoked = 1_000
 
 /** The settings of a key by its owner. */

@@ -7,7 +7,7 @@ import { maskSecret } from "@tidegate/redaction/Masking"
 import { hashToken, type SecretAddress, Secrets, type SecretUnreadable } from "../secrets/Secrets.ts"
 import { query, transaction } from "../Transaction.ts"
 
-/** How long deliveries are signed with the former secret beside the new one. */
+/** How long deliveries are signed with the former secret in addition to the new one. */
 const formerMs = 24 * 3_600_000
 
 /** A key or token as it is shown: its prefix, and a mask for the rest. */

@@ -64,12 +64,12 @@ export const listDeletions: Effect.Effect<
 
 const gone = "deleted_at = $2"
 
-/** By what others see that a resource is gone, where `deleted_at` is not enough, or too much. */
+/** The columns by which other processes see that a resource is deleted, if `deleted_at` alone is not enough, or must not be set. */
 const toldBy: Readonly<Record<string, string>> = {
   sources: `${gone}, version = version + 1`,
   destinations: `${gone}, cancel_before = $2`,
   connections: `${gone}, cancel_before = $2`,
-  // Its runs end as well. The actor of a deleted workflow would remove them, and nobody would count them.
+  // Its runs are deleted here. Otherwise the actor of the deleted workflow would remove them, and they would not be counted.
   workflows: "status = 'disabled'"
 }
 
@@ -89,10 +89,10 @@ const atOnce = [
 ] as const
 
 /**
- * Begins to delete a team with all it has. From the commit on, its sources refuse, no credential is valid for it, and whoever loads
- * one of its resources finds it deleted. A repetition changes nothing.
+ * Begins to delete a team with all its data. From the commit on, its sources refuse requests, no credential is valid for it, and every process that
+ * loads one of its resources finds it deleted. A repeated call changes nothing.
  *
- * `name`: has to be the team's name, so that nobody deletes another team than they think. `by`: the user; null: the operator.
+ * `name`: must be the team's name, so that nobody deletes the wrong team. `by`: the user; null: the operator.
  */
 export const requestDeletion = Effect.fnUntraced(function* (
   team: string,

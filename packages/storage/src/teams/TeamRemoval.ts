@@ -103,8 +103,8 @@ interface Place {
 /** All tables with rows of teams, and for a partitioned one its partitions, in the order in which a pass looks at them. */
 const places = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // What an interrupted run of retention has left is included (`…_detached`, `…_copy`). A day that an operator has detached and renamed
-  // is not: it is theirs.
+  // Tables that an interrupted retention run has left are included (`…_detached`, `…_copy`). A day that an operator has detached and renamed is not
+  // included, because it belongs to the operator.
   const rows = yield* sql<{ name: string }>`
     select relname as name from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'r'
     order by relname desc`

@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import * as Columns from "../journal/Columns.ts"
 
-/** What has arrived for the waiting steps of a workflow, until its actor has given it to them. */
+/** Arrivals for the waiting steps of a workflow, until its actor has given them to the steps. */
 
 export interface Arrival {
   readonly about: string

@@ -4,7 +4,7 @@ import type { StoredHead } from "@tidegate/model/Message"
 import { payloadGone } from "../Tables.ts"
 import * as Columns from "../journal/Columns.ts"
 
-/** What began the runs of a batch: a request, or an input of a run. */
+/** The inputs of the runs of a batch: requests, or stored inputs of runs. */
 
 /** `headers` is empty when retention has removed it. */
 export interface BatchedInput extends StoredHead {

@@ -20,8 +20,8 @@ export interface RunBeginning {
 }
 
 /**
- * A JSON body as the input of a run. `cause`: the headers of what has led to it. Its loop mark is passed on: otherwise what leads to itself
- * would go on for ever.
+ * A JSON body as the input of a run. `cause`: the headers of what has led to it. Its loop mark is passed on, because otherwise a loop of runs would
+ * never end.
  */
 export const jsonInput = (body: string, cause: Values = {}): RunBeginning["input"] => {
   const mark = cause[loopHeader]

@@ -13,7 +13,7 @@ import { payloadGone } from "../Tables.ts"
 /** The limits of waiting steps. */
 export const maxWaits = { source: 1_000, team: 10_000 } as const
 
-/** The requests that are looked at for a new wait, because they arrived between the begin of its step and its row. */
+/** How many requests are checked for a new wait, because they arrived after its step began and before its row was stored. */
 const maxLookedAt = 10_000
 
 /** A source is watched this long (ms) for a workflow none of whose steps waits any more, so that ingress seldom loads it again. */

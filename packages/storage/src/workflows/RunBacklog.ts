@@ -5,7 +5,7 @@ import { firstOfEach, runQueue } from "../delivery/FirstOfEach.ts"
 
 /** The unfinished runs of some shards. */
 export interface RunBacklog {
-  /** Of a workflow, a thousand are counted at most. */
+  /** At most a thousand runs of a workflow are counted. */
   readonly waiting: number
   /** The due time of the oldest run of an active workflow (Unix ms); null: there is none. */
   readonly oldestDue: number | null

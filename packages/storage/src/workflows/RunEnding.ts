@@ -15,8 +15,8 @@ export interface UnendedRun {
 }
 
 /**
- * Reads an unfinished run with this number of journal entries, and passes what they say about its steps to `visit`. Null: another
- * process has continued the run, or it is finished.
+ * Reads an unfinished run with this number of journal entries, and passes the changes of its steps to `visit`. Null: another process has continued
+ * the run, or it is finished.
  */
 export const readUnended = Effect.fnUntraced(function* (
   { id, parts }: { readonly id: string; readonly parts: number },

@@ -11,8 +11,8 @@ export interface KeyedRun {
 }
 
 /**
- * The run that each of these keys belongs to. A run takes a key that is free: one that nobody has, or whose window was over when
- * the run was created. A run that has its key already keeps it, so a repeated call says the same. No key may occur twice.
+ * Returns the run to which each of these keys belongs. A run takes a key that is free: one that no run has, or whose window was over when the run was
+ * created. A run keeps a key that it has, so a repeated call returns the same. No key may occur twice in a call.
  */
 export const claimKeys: (
   workflowId: string,

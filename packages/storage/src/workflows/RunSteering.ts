@@ -46,7 +46,7 @@ export interface Rerun {
   readonly steps: number
   readonly shard: number
   readonly at: Date
-  /** What changes in the request; null: nothing. */
+  /** The parts of the request that change. Null: nothing changes. */
   readonly change: ((stored: StoredHead) => Partial<StoredHead & { readonly body: Uint8Array }>) | null
   /** Whether the change keeps the body. */
   readonly keepsBody: boolean

@@ -44,14 +44,14 @@ interface Asked {
   /** Whether to look at all waiting runs, and not only at those that may begin because of these runs. */
   readonly all: boolean
   readonly now: number
-  /** Of so many runs, how many may begin now by the rate limit, and when the next one may (Unix ms). */
+  /** Returns how many of so many runs the rate limit allows to begin now, and when the next one may begin (Unix ms). */
   readonly starts: (wanted: number) => { readonly count: number; readonly nextAt: number }
 }
 
 interface Given {
-  /** Of those that asked, the runs that begin now. */
+  /** The runs that asked and begin now. */
   readonly begin: ReadonlySet<string>
-  /** Of those that asked, the runs that may not even wait. */
+  /** The runs that asked and may not even wait. */
   readonly refused: ReadonlySet<string>
   /** When a waiting run is due, so that somebody looks (Unix ms); null: none waits. */
   readonly lookAt: number | null
@@ -65,7 +65,7 @@ interface Given {
 const lock = (sql: SqlClient.SqlClient, workflowId: string) =>
   sql`select pg_advisory_xact_lock(hashtextextended(${`workflow_turns/${workflowId}`}, 0))`
 
-/** The next waiting runs that the concurrency has room for: those of the highest priority, and of these the oldest. */
+/** The next waiting runs that the concurrency limit allows: first those with the highest priority, and among these the oldest. */
 const candidates = (
   sql: SqlClient.SqlClient,
   workflowId: string,
@@ -138,8 +138,8 @@ const give = Effect.fnUntraced(function* ({
             as r (run_id, team_id, key, priority, created_at)
           where exists (select from workflow_queue q where q.run_id = r.run_id)
           on conflict (run_id) do nothing returning run_id`
-  // A run that waited already has come to look after the others, and after ends that nobody has noted: a run may be interrupted
-  // while its last commit is under way.
+  // A run that already waits also checks the other waiting runs, and finished runs whose end was not recorded: a run may be interrupted while its
+  // last commit is under way.
   const looksAfter = added.length < asks.length
   if (looksAfter && !all) yield* takeBack("all")
   // By a rate limit any key may be next.

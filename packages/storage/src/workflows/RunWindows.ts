@@ -31,7 +31,7 @@ interface Row {
 export const lockWindows = (sql: SqlClient.SqlClient, workflowId: string) =>
   sql`select pg_advisory_xact_lock(hashtextextended(${`workflow_windows/${workflowId}`}, 0))`
 
-/** A window of which only a batch has how much is in it. */
+/** A window. Only a batch also has a count of its runs. */
 type Kept = Window & Partial<OpenBatch>
 
 interface Decided {
@@ -69,8 +69,8 @@ const overflowOf = Effect.fnUntraced(function* (
 })
 
 /**
- * Reads the windows of these keys, and stores what is decided about them. Their runs are due when they are over. The caller has locked
- * the windows of the workflow, in the same transaction.
+ * Reads the windows of these keys, and stores the decisions about them. Their runs are due when the windows are over. The caller has locked the
+ * windows of the workflow, in the same transaction.
  */
 export const keepingWindows = Effect.fnUntraced(function* <Answer extends Decided>({
   areForWaiting,

@@ -33,7 +33,7 @@ export interface DueRun extends StoredHead {
   readonly carried: string | null
   /** The run whose batch it carries out; null: it is not one of a batch. */
   readonly batch_id: string | null
-  /** What began the runs of its batch, as it was read beside the run. */
+  /** The inputs of the runs in its batch, which are read together with the run. */
   readonly batch?: ReadonlyArray<BatchedInput>
   /** How many runs are due, up to the limit, including those left out for their bytes. */
   readonly found: number
@@ -74,7 +74,7 @@ interface Running {
   readonly running_status: RunningWorkflow["status"]
   readonly running_deleted: boolean
   readonly running_next: Date | null
-  /** In the first row alone, like what is held. Those of older rows are not complete. */
+  /** Only in the first row, like the hold. The values of older rows are not complete. */
   readonly running_triggers: WorkflowTriggers | null
   readonly running_held: Readonly<Record<string, number>> | null
 }

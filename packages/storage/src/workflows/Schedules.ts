@@ -26,8 +26,8 @@ const nextOf = ({ cron, timezone }: WorkflowSchedule, at: Date): Date | null => 
 }
 
 /**
- * Brings the rows in line with a changed workflow, in its transaction. A schedule that stays keeps its next occurrence: what is
- * missed while the workflow is paused is known when it goes on. A workflow that is disabled has none, so nothing is missed then.
+ * Updates the rows after a change of the workflow, in the same transaction. A schedule that stays keeps its next occurrence, so that missed
+ * occurrences are known when a paused workflow goes on. A disabled workflow has no rows, so it misses nothing.
  */
 export const keepSchedules = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,

@@ -48,7 +48,7 @@ export const getTeamTemplate = Effect.fnUntraced(function* (team: string, id: st
 
 type Live = Pick<WorkflowRow, "steps" | "edges" | "run_label" | "triggers" | "description">
 
-/** What a template is made of. A draft has no triggers of its own. */
+/** The parts of a workflow that a template contains. A draft has no triggers. */
 const definitionOf = Effect.fnUntraced(function* (
   team: string,
   { draft = false, workflow_id }: TemplateSave

@@ -5,7 +5,7 @@ import * as Columns from "../journal/Columns.ts"
 import type { Owner } from "../secrets/SealedColumn.ts"
 
 /**
- * How other resources use workflows, inside their own transactions: which workflows name a resource, and what a write does about
+ * The functions by which other resources use workflows, inside their own transactions: which workflows name a resource, and what a write changes in
  * them. The database keeps the ids that a definition's steps name in the column `named`, which has an index.
  */
 

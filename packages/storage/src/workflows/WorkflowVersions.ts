@@ -62,7 +62,7 @@ export const makeRoomForVersion = Effect.fnUntraced(function* (
   if (toGo > 0) yield* beyondLimit("workflow_versions", limit, "wait until retention has taken some of their runs")
 })
 
-/** What versions are compared by, beside their definition and the columns of their own. */
+/** The members by which versions are compared, besides their definition and their own columns. */
 const settingsOf = ({ description, source_id, triggers }: WorkflowRow): VersionSettings => ({
   description,
   source_id,

@@ -11,14 +11,14 @@ type Rate = Row<"RateList">["models"][number]
 /** Rates are read this often (ms), and not while the page is in the background. */
 const liveMs = 5_000
 /** Resources of a kind that are drawn, and ids in one call. */
-const mostDrawn = 200
-const mostIds = 100
+const maxDrawn = 200
+const maxIds = 100
 
 const inParts = (ids: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
-  Array.from({ length: Math.ceil(ids.length / mostIds) }, (_, part) => ids.slice(part * mostIds, (part + 1) * mostIds))
+  Array.from({ length: Math.ceil(ids.length / maxIds) }, (_, part) => ids.slice(part * maxIds, (part + 1) * maxIds))
 
 interface Flow {
-  /** Of the kind's own records: requests of a source, events of the others, in a second. */
+  /** Records a second: requests for a source, events for a connection or destination. */
   readonly perSecond: number
   readonly failed: number
 }
@@ -38,7 +38,7 @@ const useTopology = () => {
   return useQuery({
     queryKey: ["map", team],
     queryFn: async () => {
-      const query = { limit: mostDrawn, include_disabled: true }
+      const query = { limit: maxDrawn, include_disabled: true }
       const [sources, connections, destinations] = await Promise.all([
         client.get("/sources", { params: { query } }),
         client.get("/connections", { params: { query } }),
@@ -178,7 +178,7 @@ export const FlowMap = () => {
         <p className="muted">Rates of the last five minutes, read every five seconds.</p>
       </header>
       {hasMore ? (
-        <p className="notice">The first {mostDrawn} sources, connections and destinations are drawn: there are more.</p>
+        <p className="notice">The first {maxDrawn} sources, connections and destinations are drawn: there are more.</p>
       ) : null}
       {isEmpty ? (
         <Empty>

@@ -21,7 +21,9 @@ const step = nodeHeight + rowGap
 
 const mean = (numbers: ReadonlyArray<number>): number => numbers.reduce((sum, one) => sum + one, 0) / numbers.length
 
-/** Nodes at the places that they wish, in that order, moved down where they would overlap. Those without a wish come last. */
+/**
+ * Puts nodes at their preferred positions, in that order, and moves them down if they would overlap. Nodes without a preferred position come last.
+ */
 const spread = (wishes: ReadonlyArray<readonly [id: string, wish: number | null]>): ReadonlyMap<string, number> => {
   let free = 0
   const ordered = wishes.toSorted(([, a], [, b]) => (a ?? Infinity) - (b ?? Infinity) || 0)

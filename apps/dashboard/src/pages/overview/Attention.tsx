@@ -25,9 +25,9 @@ interface Found {
   readonly error: unknown
 }
 
-/** Of one kind. The lists that the entries lead to have all of them. */
-const mostShown = 5
-/** Fewer events that wait since less than four hours are usual. */
+/** How many entries of one kind are shown. The lists to which they lead have all of them. */
+const maxShown = 5
+/** A queue with fewer events, none of which has waited for four hours, is normal. */
 const manyWait = 100
 
 const number = (count: number): string => count.toLocaleString()
@@ -38,7 +38,7 @@ const worst = <Model,>(models: ReadonlyArray<Model>, of: (model: Model) => numbe
   models
     .filter((model) => of(model) > 0)
     .toSorted((a, b) => of(b) - of(a))
-    .slice(0, mostShown)
+    .slice(0, maxShown)
 
 /** Entries of a kind's resources that have the most of something in 24 hours. */
 const useWorst = <Model,>(
@@ -52,8 +52,8 @@ const useWorst = <Model,>(
 
 const useAlerts = (): Found => {
   const { alerts, error, isPending } = useOpenAlerts()
-  const entries = alerts.slice(0, mostShown).map((one) => <AlertEntry key={one.id} of={one} />)
-  const more = alerts.length - mostShown
+  const entries = alerts.slice(0, maxShown).map((one) => <AlertEntry key={one.id} of={one} />)
+  const more = alerts.length - maxShown
   const all = <Link to="/alerts">Show all alerts</Link>
   if (more <= 0) return { error, isPending, entries }
   const last = (
@@ -80,7 +80,7 @@ const useChannels = (): Found => {
   return {
     error,
     isPending,
-    entries: troubled.slice(0, mostShown).map(({ channel, name, source_id }) => (
+    entries: troubled.slice(0, maxShown).map(({ channel, name, source_id }) => (
       <Entry
         key={source_id}
         tone={channel.status === "error" ? "bad" : "wait"}
@@ -113,7 +113,7 @@ const useFailing = (): Found =>
     )
   )
 
-/** Queues in which many events wait, or some since hours. */
+/** Queues with many waiting events, or with events that have waited for hours. */
 const useQueues = (): Found =>
   useWorst<Row<"DestinationMetrics">>(
     "destinations",
@@ -207,7 +207,7 @@ const useRuns = (): Found =>
     )
   )
 
-/** What is said when no kind has an entry: only what could be read is known to be well. */
+/** The text if no kind has an entry. It mentions only the kinds that could be read. */
 const nothing = (refused: number, all: number): string => {
   if (refused === all) return "You may read none of what this is made of."
   if (refused > 0) return "Nothing of what you may read does."

@@ -3,7 +3,7 @@ import type { Client } from "@tidegate/client/source"
 import { useSession } from "../../session.ts"
 
 /** Ids in one call for counts. */
-const mostCounted = 100
+const maxCounted = 100
 
 interface Counts<Model> {
   readonly models: ReadonlyArray<Model>
@@ -13,7 +13,7 @@ interface Counts<Model> {
 
 /** The counts of a kind's resources; of the newest ones, if there are many. */
 const read = async <Model>(client: Client, kind: "sources" | "destinations" | "workflows"): Promise<Counts<Model>> => {
-  const { has_more, models } = await client.get(`/${kind}`, { params: { query: { limit: mostCounted } } })
+  const { has_more, models } = await client.get(`/${kind}`, { params: { query: { limit: maxCounted } } })
   if (models.length === 0) return { models: [], isCut: false }
   const ids = models.map(({ id }) => id)
   const answer = await client.get(`/metrics/${kind}`, { params: { query: { ids } } })

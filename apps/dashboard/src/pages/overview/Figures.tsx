@@ -16,7 +16,7 @@ export const shareOf = (part: number, all: number): string =>
   all === 0 ? "–" : `${((part / all) * 100).toLocaleString(undefined, { maximumFractionDigits: 1 })} %`
 
 /** The API's metrics have no percentiles, so they are made of the newest delivered events: a page of their list. */
-const mostTimed = 100
+const maxTimed = 100
 
 interface Times {
   /** Sorted (ms). */
@@ -38,7 +38,7 @@ const useTimes = (range: ReturnType<typeof rangeOf>, ofEvents: Narrowed): Times 
   const { data } = useQuery({
     queryKey: ["times", team, range, ofEvents],
     queryFn: async () => {
-      const query = { ...range, ...ofEvents, status: ["SUCCESSFUL" as const], limit: mostTimed }
+      const query = { ...range, ...ofEvents, status: ["SUCCESSFUL" as const], limit: maxTimed }
       const { has_more, models } = await client.get("/events", { params: { query } })
       const ms = models
         .flatMap(({ created_at, successful_at }) =>

@@ -12,7 +12,7 @@ import { shareOf } from "./Figures.tsx"
  * Resources by what went wrong in 24 hours, the worst first. Each has the one link that leads to its remedy.
  */
 
-const mostShown = 10
+const maxShown = 10
 
 interface Table<Model> {
   readonly kind: "sources" | "destinations"
@@ -36,12 +36,12 @@ const Counted = <Model,>({ columns, empty, kind, label, points, row }: Table<Mod
       <Rows label={label} columns={columns}>
         {models
           .toSorted((a, b) => points(b) - points(a))
-          .slice(0, mostShown)
+          .slice(0, maxShown)
           .map(row)}
       </Rows>
-      {models.length > mostShown ? (
+      {models.length > maxShown ? (
         <p className="muted">
-          The worst {mostShown} of {note}. <Link to={`/${kind}`}>Show all</Link>
+          The worst {maxShown} of {note}. <Link to={`/${kind}`}>Show all</Link>
         </p>
       ) : null}
     </>
@@ -57,7 +57,7 @@ export const WorstDestinations = () => (
     columns={["Destination", "Failed", "Error rate", "Waiting", "Delivered", ""]}
     empty="There is no destination yet."
     points={({ events_24h_failed_count, events_24h_pending_count }) =>
-      // What waits may still be delivered: it only decides among those of which as much has failed.
+      // Waiting events may still be delivered, so their number only decides between resources with the same number of failures.
       events_24h_failed_count + events_24h_pending_count / (1 + events_24h_pending_count)
     }
     row={({

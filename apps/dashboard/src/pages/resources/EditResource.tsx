@@ -35,7 +35,7 @@ export const AboutFields = ({ description, example, name }: Omit<Stored, "id"> &
   </>
 )
 
-/** What was changed of the name and the description. */
+/** The changes of the name and the description. */
 export const aboutChanges = (form: HTMLFormElement, { description, name }: Stored): Members =>
   changesOf({ name, description }, aboutIn(form))
 
@@ -58,7 +58,7 @@ const EditTyped = ({
 }) => {
   const api = useDocument()
   const refresh = useRefresh()
-  /** What the fields had at first: null, while there are none. */
+  /** The first values of the fields. Null while there are no fields. */
   const shown = useRef<Members | null>(null)
   if (api.isPending) return <Loading />
   if (api.isError) return <Failure error={api.error} retry={api.refetch} />

@@ -7,7 +7,7 @@ import { TextArea, textOf } from "../../parts/Form.tsx"
 import { Facts, Panel } from "../../parts/Panel.tsx"
 import { useSession } from "../../session.ts"
 
-/** What was written as the sample: JSON, or else a text. */
+/** The value of the sample: JSON, or otherwise a text. */
 const requestOf = (form: HTMLFormElement): object => {
   const text = textOf(form, "sample")
   return text === "" ? {} : { request: { body: text } }

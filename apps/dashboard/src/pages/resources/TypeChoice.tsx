@@ -20,7 +20,7 @@ const groups: ReadonlyArray<readonly [group: string | undefined, title: string]>
   ["gateway", "The gateway's own events"]
 ]
 
-/** Those whose name, type or description has the text. Those whose name begins with it come first. */
+/** The types whose name, type or description contains the text. Types whose name begins with it come first. */
 const matching = (types: ReadonlyArray<KnownType>, text: string): ReadonlyArray<KnownType> => {
   const sought = text.trim().toLowerCase()
   const has = (one: string): boolean => one.toLowerCase().includes(sought)

@@ -35,7 +35,7 @@ export const longestName = 155
 
 export type Kind = "Source" | "Destination"
 
-/** What a form about a kind shows and chooses at first. */
+/** The kinds of resources whose forms depend on a type: the plural of each, its first type, and examples for its form. */
 export const kinds = {
   Source: { plural: "sources", first: "WEBHOOK", example: "Shop orders", exampleType: "Stripe" },
   Destination: { plural: "destinations", first: "HTTP", example: "Warehouse", exampleType: "Slack" }
@@ -52,8 +52,8 @@ const destinationTypes = (variants: ReadonlyMap<string, Schema>): ReadonlyArray<
 }
 
 /**
- * What is written about a type. A provider's type has its own way to verify first, and those of other senders after it: somebody who
- * chooses the provider means its own.
+ * The schema of a type. For a provider's type, its own verification comes first, and the general ones after it, because a reader who chooses the
+ * provider wants its own verification.
  */
 export const settingsOf = (document: Document, kind: Kind, schema: Schema): Schema => {
   const [own] = (resolved(document, schema).anyOf ?? []).map((one) => resolved(document, one))
@@ -123,7 +123,7 @@ export const TypedFields = ({
   const { example, exampleType, first } = kinds[kind]
   const [type, setType] = useState<string>(first)
   const variants = variantsOf(document, `${kind}Write`, first)
-  // A vendor without settings of its own has those of any sender.
+  // A provider without its own settings has the settings of a general sender.
   const variant = variants.get(type) ?? variants.get(first)
   const config = settingsOf(document, kind, variant?.properties?.["config"] ?? {})
   const known = kind === "Source" ? types : destinationTypes(variants)

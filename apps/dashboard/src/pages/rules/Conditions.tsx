@@ -64,7 +64,7 @@ export const Conditions = ({
     <div
       className="stack"
       onKeyDown={(event) => {
-        // Not the form around it: Enter adds the condition.
+        // Enter adds the condition, and does not send the form around it.
         if (event.key !== "Enter" || !(event.target instanceof HTMLInputElement)) return
         event.preventDefault()
         add()

@@ -10,7 +10,7 @@ const day = 86_400_000
 const last = 7 * day
 const defaults = { strategy: "exponential", count: 5, interval: 60_000 } as const
 
-/** Milliseconds in words with what is left: `1 min 30 s` is no news here, `2.5 h` is. */
+/** Milliseconds in words: from two days on in days with one decimal. */
 const said = (ms: number): string => (ms < 2 * day ? lengthOf(ms) : `${(ms / day).toFixed(1)} days`)
 
 /** When the retries come, each as the time after the first attempt. */

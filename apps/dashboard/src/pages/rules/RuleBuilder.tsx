@@ -5,7 +5,7 @@ import { ruleKinds } from "./RuleKinds.ts"
 /** A rule that is being written. */
 export interface Draft {
   readonly key: number
-  /** As it was when its form was last drawn anew: forms keep what is no rule yet. */
+  /** The rule as it was when its form was last drawn completely. Forms also keep input that is not a valid rule yet. */
   readonly rule: Rule
   readonly isValid: boolean
 }

@@ -8,8 +8,8 @@ import type { Rule } from "./Rule.ts"
 import { whyNot } from "./WhyNot.ts"
 
 /** Requests that rules are tried on, and calls at the same time. A transformation costs a call for each request. */
-const mostRequests = 100
-const mostTransformed = 25
+const maxRequests = 100
+const maxTransformed = 25
 const together = 4
 
 const isTried = (type: Rule["type"]): boolean => type === "deduplicate" || type === "transform" || type === "filter"
@@ -41,7 +41,7 @@ const duplicatesOf = async (
 
 const times = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
 
-/** What the trial of a deduplicate rule cannot say about each request. */
+/** The summary of the test of a deduplicate rule, which no single request shows. */
 const Duplicates = ({ of }: { readonly of: Row<"DeduplicationTest"> }) => (
   <p className="muted">
     {times(of.duplicates.length, "duplicate")} among {times(of.tested, "compared request")}, if all others become
@@ -62,7 +62,7 @@ export const TryRules = ({
 }) => {
   const { client } = useSession()
   const transforms = rules?.some(({ type }) => type === "transform") === true
-  const limit = transforms ? mostTransformed : mostRequests
+  const limit = transforms ? maxTransformed : maxRequests
   const attempt = useMutation({
     mutationFn: async (chosen: ReadonlyArray<Rule>): Promise<Trial> => {
       const deduplication = await duplicatesOf(client, chosen, sourceId, limit)

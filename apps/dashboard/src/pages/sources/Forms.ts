@@ -1,7 +1,10 @@
 import { useDocument } from "../../parts/Schema.ts"
 import { useSourceTypes } from "./SourceTypes.ts"
 
-/** What the form of a source or a destination is made of; null until it is there. `isNeeded`: a page may need it only after a choice. */
+/**
+ * The API's document and the source types from which the form of a source or a destination is made. Null until they are loaded. `isNeeded`: a page
+ * may need it only after a choice.
+ */
 export const useForms = (isOfSource: boolean, isNeeded = true) => {
   const api = useDocument(isNeeded)
   const types = useSourceTypes(isNeeded && isOfSource)

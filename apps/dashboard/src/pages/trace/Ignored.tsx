@@ -13,7 +13,7 @@ type Trace = Row<"Trace">
 type IgnoredEvent = Trace["ignored_events"][number]
 
 /** The trace says of the others as well that they were ignored. */
-const mostShown = 20
+const maxShown = 20
 
 /** The kind of rule that decides, by the cause. */
 const deciding: Readonly<Record<string, RuleType>> = {
@@ -22,7 +22,7 @@ const deciding: Readonly<Record<string, RuleType>> = {
   TRANSFORMATION_FAILED: "transform"
 }
 
-/** What the gateway has noted: the parts of the request that a filter did not match, and a text by its name. */
+/** The gateway's record of the reason: the parts of the request that a filter did not match, and a text by its name. */
 const notesOf = (meta: unknown) => {
   const all: ReadonlyArray<unknown> = Array.isArray(meta) ? meta : []
   const textOf = (name: string): string | undefined => {
@@ -95,12 +95,12 @@ const Decided = ({ of, request }: { readonly of: IgnoredEvent; readonly request:
   )
 }
 
-/** Why connections let a request not through: the reason in a sentence, and the rule that decided. */
+/** Why connections ignored a request: the reason in a sentence, and the rule that decided. */
 export const Ignored = ({ of: { ignored_events, request } }: { readonly of: Trace }) =>
   ignored_events.length === 0 ? null : (
     <Panel title="Why connections ignored it">
       <div className="stack">
-        {ignored_events.slice(0, mostShown).map((one) => {
+        {ignored_events.slice(0, maxShown).map((one) => {
           const { parts, textOf } = notesOf(one.meta)
           const [first, transformation, message] = ["first_request_id", "transformation_id", "message"].map(textOf)
           return (
@@ -132,9 +132,9 @@ export const Ignored = ({ of: { ignored_events, request } }: { readonly of: Trac
             </section>
           )
         })}
-        {ignored_events.length > mostShown ? (
+        {ignored_events.length > maxShown ? (
           <p className="muted">
-            The first {mostShown} of {ignored_events.length} are shown.
+            The first {maxShown} of {ignored_events.length} are shown.
           </p>
         ) : null}
       </div>

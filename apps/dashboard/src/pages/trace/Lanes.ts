@@ -6,7 +6,7 @@ import { causes } from "./Causes.ts"
 type Trace = Row<"Trace">
 type Event = Row<"Event">
 
-/** What is drawn in a lane: from one time to another (Unix ms), in the color of its status. */
+/** A bar in a row of the trace: from one time to another (Unix ms), in the color of its status. */
 export interface Span {
   readonly id: string
   readonly from: number
@@ -17,7 +17,7 @@ export interface Span {
   readonly said: string
 }
 
-/** One connection with an event, one that let nothing through, or one run of a workflow. */
+/** A row of the trace: a connection with its event, a connection that ignored the request, or a workflow run. */
 export interface Lane {
   readonly id: string
   readonly kind: "Connection" | "Workflow" | "Upstream"
@@ -61,7 +61,7 @@ const attemptSpan = (attempt: Trace["attempts"][number]): Span => {
   }
 }
 
-/** The waits between what was done, from a lane's beginning on; `until` is when the next work is due. */
+/** The waits between the bars of a row, from its beginning on. `until`: when the next work is due. */
 const withWaits = (id: string, begin: number, works: ReadonlyArray<Span>, until: number | null): Array<Span> => {
   const spans: Array<Span> = []
   const wait = (from: number, to: number) => {
@@ -102,7 +102,7 @@ const eventLane = (trace: Trace, event: Event): Lane => {
   }
 }
 
-/** What happened to a request, in lanes: its upstream, its connections, and the runs of workflows. */
+/** The rows of a request's trace: its upstream, its connections, and the workflow runs. */
 export const lanesOf = (trace: Trace): ReadonlyArray<Lane> => {
   const { events, ignored_events, proxy_exchange, skipped_connections, transformations, workflow_runs } = trace
   const upstream: ReadonlyArray<Lane> =

@@ -6,12 +6,12 @@ import { toneOf, wordsOf } from "../../parts/Status.tsx"
 import { lengthOf } from "../../parts/Time.tsx"
 import { type Lane, lanesOf, scaleOf, type Span } from "./Lanes.ts"
 
-/** A request has at most this many lanes drawn; the list below has all. */
-const mostLanes = 60
+/** At most this many rows are drawn for a request. The list below has all of them. */
+const maxLanes = 60
 
 const percent = (part: number): string => `${(part * 100).toFixed(2)}%`
 
-/** No link: it may be a few pixels wide, and what it is about has one in the list below. */
+/** This is not a link, because it may be only a few pixels wide. The list below has a link for it. */
 const Bar = ({ place, span }: { readonly span: Span; readonly place: (at: number) => number }) => {
   const { from, kind, said, status, to } = span
   return (
@@ -36,11 +36,11 @@ const Title = ({ lane: { connectionId, kind, link, name, note, status } }: { rea
   )
 }
 
-/** The trace as lanes over time: what waited, what was done, and how long each took. */
+/** The trace as rows over time: what waited, what was done, and how long each part took. */
 export const TraceChart = ({ trace }: { readonly trace: Row<"Trace"> }) => {
   const begin = Date.parse(trace.request.ingested_at)
   const { end, lanes, place } = useMemo(() => {
-    const lanes = lanesOf(trace).slice(0, mostLanes)
+    const lanes = lanesOf(trace).slice(0, maxLanes)
     const end = lanes.reduce((most, { spans }) => spans.reduce((at, { to }) => Math.max(at, to), most), begin)
     return { lanes, end, place: scaleOf(begin, lanes) }
   }, [begin, trace])

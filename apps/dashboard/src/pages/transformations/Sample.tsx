@@ -11,7 +11,7 @@ export interface Sample {
 }
 
 /** Stored requests and fixtures that are offered; any other one is named by its id. */
-const mostOffered = 25
+const maxOffered = 25
 
 const sampleOf = (data: Row<"RequestData">, context: Sample["context"]): Sample => ({
   request: {
@@ -35,12 +35,12 @@ export const SampleChoice = ({ change }: { readonly change: (sample: Sample) => 
   const requests = useQuery({
     queryKey: ["sample requests", team],
     queryFn: () =>
-      client.get("/requests", { params: { query: { from: "now-30d", status: "accepted", limit: mostOffered } } }),
+      client.get("/requests", { params: { query: { from: "now-30d", status: "accepted", limit: maxOffered } } }),
     staleTime: 60_000
   })
   const fixtures = useQuery({
     queryKey: ["sample fixtures", team],
-    queryFn: () => client.get("/request-fixtures", { params: { query: { limit: mostOffered } } }),
+    queryFn: () => client.get("/request-fixtures", { params: { query: { limit: maxOffered } } }),
     retry: false
   })
   const take = async (wanted: string) => {

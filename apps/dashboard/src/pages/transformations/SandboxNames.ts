@@ -39,7 +39,7 @@ const names: Readonly<Record<string, string>> = {
   btoa: "btoa(text): a text to base64"
 }
 
-/** What a name is; null: nothing is known about it. */
+/** The description of a name. Null: the name is unknown. */
 export const hintOf = (name: string): string | null => (Object.hasOwn(names, name) ? names[name]! : null)
 
 const handler = snippetCompletion('addHandler("transform", (request, context) => {\n  ${}\n  return request\n})', {

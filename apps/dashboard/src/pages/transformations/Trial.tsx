@@ -14,7 +14,7 @@ type Fault = NonNullable<Run["error"]>
 
 interface Outcome {
   readonly run: Run | null
-  /** What is wrong with the code; null: it returned a request. */
+  /** The error of the code. Null: the code returned a request. */
   readonly fault: Fault | null
   readonly before: string
   readonly after: string

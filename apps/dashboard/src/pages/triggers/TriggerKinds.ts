@@ -10,8 +10,8 @@ import { schedule } from "./kinds/schedule.ts"
 import type { TriggerKind, TriggerName } from "./TriggerKind.ts"
 
 /**
- * What begins a run, then what lets it wait, in the order in which it applies, and what comes after it. A setting without its kind does not
- * compile: the form writes all settings as a whole, so it would remove that one.
+ * First the triggers that begin a run, then those that make it wait, in the order in which they apply, then what follows a run. A setting without its
+ * kind does not compile: the form writes all settings as a whole, so it would remove that one.
  */
 const byName = {
   schedule,

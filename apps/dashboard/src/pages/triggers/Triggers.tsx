@@ -42,7 +42,10 @@ const memberIn = (form: HTMLFormElement, { fields }: TriggerKind, path: string):
     })
   )
 
-/** What the form says, as it is stored. Without any setting it stays as it was: an object lets a workflow have no source. */
+/**
+ * The settings of the form, as they are stored. Without any setting, the stored value stays as it was, because an empty object has a meaning: the
+ * workflow may have no source.
+ */
 const triggersIn = (form: HTMLFormElement, items: Items, { triggers }: Row<"Workflow">): Members | null => {
   const used = triggerKinds.flatMap((kind) => {
     const members = (items.get(kind.name) ?? []).map((_, index) => memberIn(form, kind, pathOf(kind, index)))
@@ -193,7 +196,7 @@ const Show = ({ workflow }: { readonly workflow: Row<"Workflow"> }) => {
   )
 }
 
-/** What begins runs of a workflow beside its requests, and what lets them wait. */
+/** The form of a workflow's triggers: what starts runs besides requests, and what makes runs wait. */
 export const Triggers = () => {
   const { id = "" } = useParams({ strict: false })
   const { client, team } = useSession()

@@ -12,7 +12,7 @@ import { Comparison, graphOf } from "./Comparison.tsx"
 type Version = Row<"WorkflowVersion">
 
 /** How many versions are offered, the newest first. */
-const mostOffered = 100
+const maxOffered = 100
 
 const ChooseVersion = ({
   label,
@@ -102,7 +102,7 @@ export const Versions = () => {
     queryFn: () =>
       Promise.all([
         client.get("/workflows/{id}", { params: { path: { id } } }),
-        client.get("/workflows/{id}/versions", { params: { path: { id }, query: { limit: mostOffered } } })
+        client.get("/workflows/{id}/versions", { params: { path: { id }, query: { limit: maxOffered } } })
       ])
   })
   if (read.isPending) return <Loading />
@@ -130,7 +130,7 @@ export const Versions = () => {
       </div>
       <p className="muted">
         Rolling back makes a new version with the steps, edges and run label of an earlier one. Name, status, source and
-        triggers stay.{has_more ? ` The newest ${mostOffered} versions are offered.` : null}
+        triggers stay.{has_more ? ` The newest ${maxOffered} versions are offered.` : null}
       </p>
       <Compared id={id} before={before} after={after} current={current} />
     </>

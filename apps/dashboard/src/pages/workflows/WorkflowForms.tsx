@@ -11,7 +11,7 @@ interface Of {
   readonly workflow: Row<"Workflow">
 }
 
-/** What the body of a run is: JSON, with all digits of its numbers. Empty: null. */
+/** The body of a run: JSON, with all digits of its numbers. Null for an empty text. */
 const bodyIn = (text: string): unknown => {
   if (text === "") return null
   try {

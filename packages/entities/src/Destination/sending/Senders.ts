@@ -35,7 +35,7 @@ export const forSendingMs = 1_000
 /** What is kept of the answer to a call of several events: the results of them all have to be in it. */
 const batchAnswerBytes = 1024 * 1024
 /** What each of their attempts may always record of it (bytes). */
-const leastOfAnswer = 1_024
+const minOfAnswer = 1_024
 
 export const timeOf = ({ call }: Attempt): number => call?.timeoutMs ?? attemptMs
 
@@ -112,7 +112,7 @@ export const makeSenders = Effect.fnUntraced(function* (
     const broke = (cause: unknown): void =>
       members.forEach((member) => guarded(member.attempt, () => brokeDown(member.attempt, cause)))
     // Each attempt records its part: a server must not have one answer stored hundreds of times.
-    const longest = Math.max(leastOfAnswer, Math.floor(maxCapturedBytes / members.length))
+    const longest = Math.max(minOfAnswer, Math.floor(maxCapturedBytes / members.length))
     const shortened = (outcome: Outcome): Outcome =>
       outcome.body.length <= longest
         ? outcome

@@ -65,7 +65,7 @@ const Editor = ({
   const change = (next: Definition) => {
     setGraph(next)
     setSaid(null)
-    // They were about the steps before: the check says what is wrong with these.
+    // These remarks are about the previous steps. The next check reports the errors of the current ones.
     setRemarks([])
   }
   const add = () => {

@@ -5,7 +5,7 @@ import { Fields, valuesIn } from "../../../parts/Fields.tsx"
 import type { Document } from "../../../parts/Schema.ts"
 import type { Step } from "../../../parts/StepGraph.ts"
 import { useSession } from "../../../session.ts"
-import { mostPaths } from "./Paths.ts"
+import { maxPaths } from "./Paths.ts"
 import { configOf, inputsOf, type ResourceList, resourcesOf } from "./StepKinds.ts"
 
 /** The team's resources that a step can refer to. */
@@ -106,7 +106,7 @@ export const StepForm = ({
         <label htmlFor="insert">Insert a value of the sample</label>
         <select id="insert" name="insert" value="" onChange={({ target }) => insert(target.value)}>
           <option value="">Put the cursor into a field, then choose…</option>
-          {paths.slice(0, mostPaths).map((path) => (
+          {paths.slice(0, maxPaths).map((path) => (
             <option key={path}>{path}</option>
           ))}
         </select>

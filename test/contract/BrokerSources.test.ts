@@ -213,7 +213,7 @@ describe.each(kinds)("Source of type $type", ({ most = 20, type }) => {
   }) => {
     const { queue, source } = await disturbed.get(type)!
     expect(await numbersOf(gateway, source.id)).toEqual(Array.from({ length: sum }, (_, n) => n))
-    expect(queue.maxUnsettled).toBeLessThanOrEqual(most)
+    expect(queue.mostUnsettled).toBeLessThanOrEqual(most)
     expect(queue.dead).toEqual([])
     const shown = await state(gateway, source.id, { status: "connected" })
     expect(shown.stored_count).toBe(sum)

@@ -82,7 +82,7 @@ export const removals: Readonly<Record<Plural, Removal>> = {
 }
 
 /** Rows of one table and run; the next run does the rest. */
-const maxRows = 10_000
+const maxRows = 50_000
 /** Rows of one statement. For each source the database looks through all connections, which have no complete index by source. */
 const batch = 50
 

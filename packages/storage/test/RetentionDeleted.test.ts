@@ -70,40 +70,42 @@ const empty = Effect.gen(function* () {
 })
 
 layer(world, { excludeTestServices: true })("Retention of deleted resources", (it) => {
-  it.effect("Deleted sources, destinations, connections and transformations are removed 30 days after their records", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      yield* empty
-      for (const [name, row] of [
-        ["there", { deleted: null }],
-        ["fresh", { deleted: 41 }],
-        ["old", { deleted: 43 }],
-        ["long", { deleted: 129, team: "tm_long" }],
-        ["longer", { deleted: 131, team: "tm_long" }]
-      ] as const) {
-        const source = yield* makeSource(`src_${name}`, row)
-        const destination = yield* makeDestination(`des_${name}`, row)
-        yield* makeConnection(`web_${name}`, { ...row, source, destination })
-        yield* makeTransformation(`trs_${name}`, row)
-        const team = "team" in row ? row.team : "tm_usual"
-        yield* sql`insert into source_periods (source_id, team_id, started_at, ends_at, leased, revision)
+  it.effect(
+    "Deleted sources, destinations, connections and transformations are removed 30 days after their records",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* empty
+        for (const [name, row] of [
+          ["there", { deleted: null }],
+          ["fresh", { deleted: 41 }],
+          ["old", { deleted: 43 }],
+          ["long", { deleted: 129, team: "tm_long" }],
+          ["longer", { deleted: 131, team: "tm_long" }]
+        ] as const) {
+          const source = yield* makeSource(`src_${name}`, row)
+          const destination = yield* makeDestination(`des_${name}`, row)
+          yield* makeConnection(`web_${name}`, { ...row, source, destination })
+          yield* makeTransformation(`trs_${name}`, row)
+          const team = "team" in row ? row.team : "tm_usual"
+          yield* sql`insert into source_periods (source_id, team_id, started_at, ends_at, leased, revision)
           values (${source}, ${team}, now(), now(), 0, 1)`
-        yield* sql`insert into destination_tokens (destination_id, team_id) values (${destination}, ${team})`
-      }
-      const counted = yield* sql`select team_id, kind, count from team_counts order by 1, 2`
-      expect((yield* retain(defaults)).expired).toBe(8)
-      const left = ["fresh", "long", "there"]
-      expect(yield* idsOf("sources")).toEqual(left.map((name) => `src_${name}`))
-      expect(yield* idsOf("destinations")).toEqual(left.map((name) => `des_${name}`))
-      expect(yield* idsOf("connections")).toEqual(left.map((name) => `web_${name}`))
-      expect(yield* idsOf("transformations")).toEqual(left.map((name) => `trs_${name}`))
-      // What belongs to them goes with them, and deleted rows were not counted in the limits of their teams.
-      expect(yield* idsOf("connection_links", "connection_id")).toEqual(left.map((name) => `web_${name}`))
-      expect(yield* idsOf("source_periods", "source_id")).toEqual(left.map((name) => `src_${name}`))
-      expect(yield* idsOf("destination_tokens", "destination_id")).toEqual(left.map((name) => `des_${name}`))
-      expect(yield* sql`select team_id, kind, count from team_counts order by 1, 2`).toEqual(counted)
-      expect((yield* retain(defaults)).expired).toBe(0)
-    })
+          yield* sql`insert into destination_tokens (destination_id, team_id) values (${destination}, ${team})`
+        }
+        const counted = yield* sql`select team_id, kind, count from team_counts order by 1, 2`
+        expect((yield* retain(defaults)).expired).toBe(8)
+        const left = ["fresh", "long", "there"]
+        expect(yield* idsOf("sources")).toEqual(left.map((name) => `src_${name}`))
+        expect(yield* idsOf("destinations")).toEqual(left.map((name) => `des_${name}`))
+        expect(yield* idsOf("connections")).toEqual(left.map((name) => `web_${name}`))
+        expect(yield* idsOf("transformations")).toEqual(left.map((name) => `trs_${name}`))
+        // What belongs to them goes with them, and deleted rows were not counted in the limits of their teams.
+        expect(yield* idsOf("connection_links", "connection_id")).toEqual(left.map((name) => `web_${name}`))
+        expect(yield* idsOf("source_periods", "source_id")).toEqual(left.map((name) => `src_${name}`))
+        expect(yield* idsOf("destination_tokens", "destination_id")).toEqual(left.map((name) => `des_${name}`))
+        expect(yield* sql`select team_id, kind, count from team_counts order by 1, 2`).toEqual(counted)
+        expect((yield* retain(defaults)).expired).toBe(0)
+      })
   )
 
   it.effect("A deleted resource stays while something refers to it, and is removed by the next run after that", () =>

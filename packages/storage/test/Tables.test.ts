@@ -114,7 +114,10 @@ layer(catalogue, { excludeTestServices: true })("Declared tables", (it) => {
           referring.filter(({ column, table }) => column !== by || ![...free, ...goes].some((one) => one === table)),
           name
         ).toEqual([])
-        expect([...free, ...goes].filter((table) => !has(table, by)), name).toEqual([])
+        expect(
+          [...free, ...goes].filter((table) => !has(table, by)),
+          name
+        ).toEqual([])
       }
       expect(foreignKeys.filter(({ of }) => of === "sources").length).toBeGreaterThan(5)
     })

@@ -264,7 +264,10 @@ describe("Unread request bodies", () => {
       decide()
     })
     const body = Buffer.alloc(256 * 1024 + part, "x")
-    const { answers } = await talk(port, [announcing(body.length), body, requestBytes({ path: "/e/x" })])
+    // The last bytes come by themselves, after more than is read of an unwanted body.
+    const most = body.subarray(part / 3)
+    const parts = [announcing(body.length), most, body.subarray(0, part / 3), requestBytes({ path: "/e/x" })]
+    const { answers } = await talk(port, parts, { pause: 20 })
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
     expect(answers[0]!.headers["connection"]).not.toBe("close")
   })

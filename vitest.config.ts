@@ -37,7 +37,7 @@ const dear = [
   "packages/resources/test/SourceSettingPlaces.test.ts",
   "packages/rules/test/{Deduplication,Explanation,FilterLimits,FilterProperty}.test.ts",
   "packages/sandbox/test/{Hostile,Priority}.test.ts",
-  "packages/storage/test/{Counting,DataDeletion,DeletedBytes,ExpiringKeys,HotPlans,Journal,KeyRotation,LockSession,Migrations,Partitions,Retention,RetentionCutOff,RetentionRuns,RollupCompaction,ScheduledSources,ScheduledYear,Secrets,TeamDeletion,WorkflowLinks}.test.ts",
+  "packages/storage/test/{Counting,DataDeletion,DeletedBytes,ExpiringKeys,HotPlans,Journal,KeyRotation,LockSession,Migrations,Partitions,Retention,RetentionCutOff,RetentionDeleted,RetentionRuns,RollupCompaction,ScheduledSources,ScheduledYear,Secrets,TeamDeletion,WorkflowLinks}.test.ts",
   "packages/storage/test/reads/{Metrics,Plans,Scan}.test.ts",
   "packages/api/test/{Actions,Commands,DataDeletions,EveryList,Formatter,Isolation,KeyLimits,Lists,ProjectKeys,ProviderAccounts,Strict,TeamDeletion,TeamLimits,Transformations,WorkflowAggregates,WorkflowRuns,WorkflowTemplates,WorkflowTriggers,WorkflowVersions,Workflows}.test.ts",
   "packages/api/test/streams/Attended.test.ts",

@@ -109,6 +109,24 @@ describe("Several processes of one start", () => {
   )
 
   it(
+    "SIGHUP that comes before a killed process is replaced leaves as many processes as there were",
+    within(
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* freshDatabase)
+        const gateway = yield* starting({ TIDEGATE_PROCESSES: "2", DATABASE_URL })
+        yield* Effect.promise(async () => {
+          await gateway.ready(2)
+          process.kill(gateway.readyPids[1]!, "SIGKILL")
+          await waitUntil("the end is noticed", () => gateway.said.includes("has ended: SIGKILL"))
+          gateway.child.kill("SIGHUP")
+          await gateway.ready(4)
+          await waitUntil("two processes are there", () => gateway.readyPids.filter(runs).length === 2)
+        })
+      })
+    )
+  )
+
+  it(
     "A process that is frozen is killed and replaced after 30 seconds",
     within(
       Effect.gen(function* () {

@@ -1,8 +1,12 @@
+import type { ServerResponse } from "node:http"
+import { text } from "node:stream/consumers"
 import { describe, expect } from "vitest"
 import { dashboard, OpenIdProvider } from "../../packages/api/test/OpenIdProvider.ts"
 import { Browser } from "../support/Browser.ts"
 import type { Body } from "../support/Gateway.ts"
 import { hasBrowser, heading, it as pageIt } from "../support/DashboardPage.ts"
+import { request } from "../support/RawHttp.ts"
+import { eventually } from "../support/Waiting.ts"
 
 /** People sign in to the dashboard with a real identity provider, which is another site than the gateway. */
 
@@ -202,6 +206,48 @@ describe("Sign-in to the dashboard with an identity provider", () => {
       const answer = new URLSearchParams({ state, code: "any", iss: provider.issuer })
       expect(refused(await finish(answer, cookie))).toEqual([401, "INVALID_ID_TOKEN"])
     }
+  })
+
+  it("An address whose sign-ins all wait for the provider keeps nobody else from signing in", async ({
+    begin,
+    finish,
+    gateway,
+    invite,
+    onTestFinished,
+    provider,
+    site
+  }) => {
+    await invite("ada@example.com")
+    const [own, others] = [await begin(), await Promise.all(Array.from({ length: 80 }, begin))]
+    const answerOf = ({ url }: typeof own, code: string): URLSearchParams =>
+      new URLSearchParams({ state: url.searchParams.get("state")!, code, iss: provider.issuer })
+    const nonce = own.url.searchParams.get("nonce")!
+    const id_token = await provider.sign({ aud: dashboard.id, ...people.ada, nonce })
+    const held: Array<ServerResponse> = []
+    provider.answerWith((request, response) => {
+      void text(request).then((asked) => {
+        if (asked.includes("code=stuck")) held.push(response)
+        else response.setHeader("content-type", "application/json").end(JSON.stringify({ id_token }))
+      })
+    })
+    onTestFinished(() => provider.register(`${site}/dashboard/signed-in`))
+    let refusals = 0
+    const theirs = others.map(async (one) => {
+      const headers = { host: new URL(site).host, "x-tidegate-dashboard": "1", origin: site, cookie: one.cookie }
+      const { status } = await request(gateway.port, {
+        path: "/dashboard/sign-in/finish",
+        headers: [...Object.entries(headers), ["content-type", "application/json"]],
+        body: JSON.stringify({ answer: answerOf(one, "stuck").toString() }),
+        from: "127.0.0.2"
+      })
+      if (status === 503) refusals++
+    })
+    // No more of them may wait than that: the others are refused at once.
+    await eventually("others are refused", () => (held.length > 0 && refusals >= 8) || null)
+    expect((await finish(answerOf(own, "mine"), own.cookie)).status).toBe(200)
+    provider.answerWith((_, response) => void response.writeHead(500).end())
+    for (const response of held) response.writeHead(500).end()
+    await Promise.all(theirs)
   })
 
   it("Only the dashboard's page begins a sign-in, at the gateway's public address", async ({ gateway, post, site }) => {

@@ -64,3 +64,28 @@ export const leastMs = Effect.fnUntraced(function* <E, R>(
 /** The same of a measurement that is a promise. */
 export const leastMsOf = (boundMs: () => number, measure: () => Promise<number>): Promise<number> =>
   Effect.runPromise(leastMs(boundMs, Effect.promise(measure)))
+
+/**
+ * Watches the event loop of this process until the returned function is called, which tells the longest that its thread has worked on
+ * end (ms). Other work of the machine does not lengthen it.
+ */
+export const watchLoop = (): (() => number) => {
+  const used = (): number => {
+    const { system, user } = process.threadCpuUsage()
+    return (system + user) / 1_000
+  }
+  let longest = 0
+  let before = used()
+  const look = (): void => {
+    const now = used()
+    longest = Math.max(longest, now - before)
+    before = now
+  }
+  const timer = setInterval(look, 1)
+  return () => {
+    clearInterval(timer)
+    // What the thread works on now may have held the timer up.
+    look()
+    return longest
+  }
+}

@@ -102,11 +102,11 @@ export class BrokerLine {
     this.#socket.resume()
   }
 
-  /** Sends the parts together, without copying them. */
-  write(parts: ReadonlyArray<Uint8Array>): void {
+  /** Sends the parts together, without copying them. `sent` is called when the system has the last one, or the line has ended. */
+  write(parts: ReadonlyArray<Uint8Array>, sent?: () => void): void {
     if (this.#isOver) return
     this.#socket.cork()
-    for (const part of parts) this.#socket.write(part)
+    for (const [i, part] of parts.entries()) this.#socket.write(part, i === parts.length - 1 ? sent : undefined)
     this.#socket.uncork()
   }
 

@@ -3,6 +3,7 @@ import { decompressed } from "./KafkaCompression.ts"
 import type { Aborted } from "./KafkaFetchCalls.ts"
 import { crc32c } from "./KafkaRecords.ts"
 import { breach } from "./ServerFrames.ts"
+import { turn } from "./Turn.ts"
 
 /** Batches of records as a broker gives them: checked, and read one record after the other. */
 
@@ -25,8 +26,6 @@ const format = 2
 const passedAtOnce = 2_000
 /** Bytes whose checksum is made before others have the event loop. */
 const checkedAtOnce = 1024 * 1024
-
-const turn = (): Promise<void> => new Promise((go) => setImmediate(go))
 
 interface Head {
   readonly first: bigint

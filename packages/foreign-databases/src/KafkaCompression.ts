@@ -1,6 +1,7 @@
 import { promisify } from "node:util"
 import { gunzip, zstdDecompress } from "node:zlib"
 import { ServerFault } from "./ServerFrames.ts"
+import { turn } from "./Turn.ts"
 
 /** The codecs of Kafka's batches, by their numbers. What a batch has without its compression is bounded. */
 
@@ -16,8 +17,6 @@ const tooLarge = (): ServerFault =>
     "RESPONSE_TOO_LARGE",
     `a batch of records has more than ${largest / 1024 / 1024} MiB without its compression`
   )
-
-const turn = (): Promise<void> => new Promise((go) => setImmediate(go))
 
 /** What a decoder has written so far, to which it refers. */
 class Output {
@@ -112,7 +111,11 @@ function* lz4Block(from: Buffer, output: Output): Generator<void> {
   const lengthOf = (part: number): number => {
     let length = part
     if (part !== 15) return length
-    for (let byte = 255; byte === 255; length += byte) byte = from.readUInt8(at++)
+    for (let byte = 255; byte === 255; length += byte) {
+      byte = from.readUInt8(at++)
+      // Otherwise one number may be as long as all that came.
+      if (length > largest) throw tooLarge()
+    }
     return length
   }
   for (let steps = 1; at < from.length; steps++) {

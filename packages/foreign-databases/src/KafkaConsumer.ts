@@ -11,6 +11,7 @@ import { faultOf, paused } from "./KafkaFaults.ts"
 import { KafkaFetcher } from "./KafkaFetcher.ts"
 import { KafkaGroup } from "./KafkaGroup.ts"
 import { messageOf } from "./KafkaMessage.ts"
+import { turn } from "./Turn.ts"
 
 /** While messages with more bytes wait, none is added. */
 const maxWaiting = maxMessageBody
@@ -18,6 +19,8 @@ const maxWaiting = maxMessageBody
 const joinMs = 1_000
 /** How long (ms) a group that forms anew waits until what was taken is settled. */
 const settleMs = 5_000
+/** How long (ms) batches are read before others have the event loop. One fetch may give fifty thousand that have no record. */
+const readMs = 5
 
 /** What a fetch has given of a partition. */
 interface Given {
@@ -155,8 +158,9 @@ class KafkaConsumer implements Consumer {
 
   /** One commit is under way at a time; what is settled meanwhile is the next one. */
   #commit(): void {
+    if (this.#committing !== null || this.#isOver) return
     const offsets = this.#assignment.uncommitted
-    if (this.#committing !== null || offsets.size === 0 || this.#isOver) return
+    if (offsets.size === 0) return
     this.#committing = this.#group.commit(offsets).then(
       (isKept) => {
         this.#committing = null
@@ -177,9 +181,14 @@ class KafkaConsumer implements Consumer {
   }
 
   async #pumped(): Promise<void> {
+    let since = performance.now()
     while (this.#isRoom) {
       this.#isRoom = false
-      while (await this.#step());
+      while (await this.#step()) {
+        if (performance.now() - since < readMs) continue
+        await turn()
+        since = performance.now()
+      }
     }
     this.#isPumping = false
     this.#fetcher.fetch()
@@ -208,7 +217,7 @@ class KafkaConsumer implements Consumer {
       // Records that nobody gets are read, too.
       this.#commit()
     } else if (value === null) {
-      await new Promise<void>((go) => setImmediate(go))
+      await turn()
     } else {
       this.#deliver(reading, value)
     }

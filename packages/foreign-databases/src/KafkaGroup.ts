@@ -72,10 +72,15 @@ export class KafkaGroup {
     this.#events = events
   }
 
-  /** Is a member of the group until `close`. Rejects with the fault that ends it. */
+  /**
+   * Is a member of the group until `close`. Rejects with the fault that ends it. A group that forms anew at once, again and again, is joined
+   * after a pause.
+   */
   async run(): Promise<never> {
-    for (;;) {
+    for (let pause = 0; ;) {
+      if (pause > 0) await paused(pause)
       const partitions = await this.#joined()
+      const since = performance.now()
       const { promise, reject, resolve } = Promise.withResolvers<boolean>()
       promise.catch(() => undefined)
       this.#anew = resolve
@@ -86,6 +91,7 @@ export class KafkaGroup {
       } finally {
         clearInterval(this.#beat)
       }
+      pause = performance.now() - since < everyMs ? pauseAfter(pause) : 0
     }
   }
 

@@ -29,6 +29,8 @@ export interface NatsOptions {
   readonly underWay: () => number
 }
 
+const pong = Buffer.from("PONG\r\n")
+
 /** A connection to a NATS server: signs in, keeps it alive, and says why it has ended. The server names other servers, which are not used. */
 export class NatsLine {
   readonly line: BrokerLine
@@ -43,6 +45,8 @@ export class NatsLine {
   /** What is waited for: the greeting, TLS, the answer to the sign-in, or nothing. */
   #state: "greeting" | "securing" | "signing" | "ready" = "greeting"
   #nonce = ""
+  /** Whether the answer to a ping is on its way. */
+  #isAnswering = false
   #isOver = false
 
   constructor(guard: Guard, place: NatsServer, events: NatsEvents, options: NatsOptions) {
@@ -80,6 +84,15 @@ export class NatsLine {
     this.line.write(lines.map((line) => Buffer.from(`${line}\r\n`)))
   }
 
+  /** One answer is on its way at a time: it is one to all pings before it, and a server that does not read must not fill the memory. */
+  #answer(): void {
+    if (this.#isAnswering) return
+    this.#isAnswering = true
+    this.line.write([pong], () => {
+      this.#isAnswering = false
+    })
+  }
+
   #opened(): void {
     if (this.#state !== "securing") return
     // What came in plain text after the greeting may have been injected by an attacker.
@@ -97,7 +110,7 @@ export class NatsLine {
     }
     switch (word) {
       case "PING":
-        return this.#say("PONG")
+        return this.#answer()
       case "PONG":
         if (this.#state === "ready") return
         this.#state = "ready"

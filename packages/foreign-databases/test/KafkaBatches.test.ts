@@ -158,16 +158,21 @@ describe("Compression of batches", () => {
     ...Array.from({ length: 300_000 }, () => Buffer.from([0xfe, 1, 0]))
   ])
   const longMatch = Buffer.concat([Buffer.from([0x1f, 1, 1, 0]), Buffer.alloc(100_000, 255), Buffer.from([0])])
-  const lz4Bomb = Buffer.concat([
-    Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82]),
-    Buffer.from([longMatch.length & 255, (longMatch.length >> 8) & 255, longMatch.length >> 16, 0]),
-    longMatch
-  ])
+  const lz4Of = (block: Buffer): Buffer =>
+    Buffer.concat([
+      Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82]),
+      Buffer.from([block.length & 255, (block.length >> 8) & 255, block.length >> 16, 0]),
+      block
+    ])
+  const lz4Bomb = lz4Of(longMatch)
+
+  const endlessNumber = Buffer.concat([Buffer.from([0xf0]), Buffer.alloc(100_000, 255)])
 
   it.each([
     ["gzip", 1, gzipSync(bomb)],
     ["snappy", 2, snappyBomb],
     ["lz4", 3, lz4Bomb],
+    ["lz4 whose number of literals does not end", 3, lz4Of(endlessNumber)],
     ["zstd", 4, zstdCompressSync(bomb)]
   ] as const)("A bomb by %s is refused", async (_, codec, bytes) => {
     expect(bytes.length).toBeLessThan(1024 * 1024)

@@ -2,13 +2,14 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { gzipSync } from "node:zlib"
 import type { KafkaMember } from "@tidegate/connectors/Subscriptions"
+import { leastMs, timesSlower, watchLoop } from "../../../test/support/LoopHeld.ts"
 import { int16, int32, listOf, listOfOne, nullText, text } from "../src/KafkaFrames.ts"
 import { auth, forEver } from "./Brokering.ts"
 import { answerTo, calls, instead, int64, metadataAnswer } from "./FakeKafka.ts"
 import { groupCalls } from "./FakeKafkaGroups.ts"
 import { consumingCalls, FakeKafkaTopics, type Instead } from "./FakeKafkaTopics.ts"
 import { batchOf } from "./KafkaBatchOf.ts"
-import { opened } from "./Subscribing.ts"
+import { nextOf, opened, seen } from "./Subscribing.ts"
 
 /** Clusters that are no Kafka, or worse: each ends the subscription with a reason, and takes little memory. */
 
@@ -64,6 +65,24 @@ const synced = (assignment: Buffer): Instead => {
 }
 const assigning = (...numbers: ReadonlyArray<number>): Buffer =>
   Buffer.concat([int16(0), listOfOne(Buffer.concat([text("orders"), listOf(numbers.map(int32))])), int32(-1)])
+
+const committed = (error: number): Instead =>
+  instead(
+    groupCalls.commit,
+    Buffer.concat([
+      noThrottle,
+      listOfOne(Buffer.concat([text("orders"), listOfOne(Buffer.concat([int32(0), int16(error)]))]))
+    ])
+  )
+
+/** So many batches without a record, and one with a record behind them. */
+const manyBatches = (count: number): Buffer => {
+  const empty = batchOf({ first: 0, records: [], behind: 0 })
+  const all = Buffer.concat(Array.from<Buffer>({ length: count }).fill(empty))
+  // The checksum of a batch is not of its offset.
+  for (let n = 0; n < count; n++) all.writeBigInt64BE(BigInt(n + 1), n * empty.length)
+  return Buffer.concat([all, batchOf({ first: count + 1, records: [record] })])
+}
 
 const protocol = { code: "PROTOCOL_ERROR" }
 const tooLarge = { code: "RESPONSE_TOO_LARGE" }
@@ -155,17 +174,7 @@ const strangers: ReadonlyArray<readonly [name: string, answer: Instead, as: obje
   ["whose group assigns what the topic does not have", synced(assigning(0, 7)), protocol],
   ["whose group assigns a partition below zero", synced(assigning(-1)), protocol],
   ["whose group assigns what cannot be read", synced(Buffer.from([0, 0, 127, 255, 255, 255])), protocol],
-  [
-    "that does not commit",
-    instead(
-      groupCalls.commit,
-      Buffer.concat([
-        noThrottle,
-        listOfOne(Buffer.concat([text("orders"), listOfOne(Buffer.concat([int32(0), int16(30)]))]))
-      ])
-    ),
-    refused("GROUP_AUTHORIZATION_FAILED")
-  ],
+  ["that does not commit", committed(30), refused("GROUP_AUTHORIZATION_FAILED")],
   [
     "that has no such topic",
     instead(calls.metadata, metadataAnswer({ brokers: [], error: 3, leaders: [] })),
@@ -173,13 +182,17 @@ const strangers: ReadonlyArray<readonly [name: string, answer: Instead, as: obje
   ]
 ]
 
+const fake = Effect.acquireRelease(
+  Effect.promise(() => FakeKafkaTopics.start(auth.password)),
+  (own) => Effect.promise(() => own.close())
+)
+
+const boundMs = (): number => 50 * timesSlower()
+
 describe("Subscription at a Kafka that is not trusted", () => {
   it.live.each(strangers)("Subscription at a cluster %s ends for that reason", ([, answer, as]) =>
     Effect.gen(function* () {
-      const broker = yield* Effect.acquireRelease(
-        Effect.promise(() => FakeKafkaTopics.start(auth.password)),
-        (own) => Effect.promise(() => own.close())
-      )
+      const broker = yield* fake
       broker.publish("orders", { id: "m", body: "{}" })
       broker.instead = answer
       const before = process.memoryUsage().rss
@@ -192,5 +205,39 @@ describe("Subscription at a Kafka that is not trusted", () => {
       expect(JSON.stringify(failure)).not.toContain(auth.password)
       expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
     })
+  )
+
+  it.live("A fetch that gives fifty thousand batches without records does not hold the event loop", () => {
+    const answer = fetching(fetched([partition(0, manyBatches(50_000))]))
+    const measured = Effect.gen(function* () {
+      const broker = yield* fake
+      const subscription = yield* opened("kafka", memberAt(broker.port))
+      yield* seen("a fetch waits", () => broker.fetches > 0)
+      broker.instead = answer
+      const held = watchLoop()
+      // Ends the fetch that waits at the broker.
+      broker.publish("orders", { id: "m", body: "{}" })
+      const received = yield* nextOf(subscription, 2)
+      expect(received.at(-1)!.facts).toMatchObject({ "x-gateway-offset": "50001" })
+      return held()
+    }).pipe(Effect.scoped)
+    return Effect.map(leastMs(boundMs, measured), (heldMs) => expect(heldMs).toBeLessThan(boundMs()))
+  })
+
+  it.live("A group that forms anew at each commit is joined again after longer and longer pauses", () =>
+    Effect.gen(function* () {
+      const broker = yield* fake
+      const joins: Array<number> = []
+      const [anew, empty] = [committed(27), fetching(fetched([partition(0, Buffer.alloc(0))]))]
+      broker.instead = (call, socket) => {
+        if (call.key === groupCalls.join) joins.push(performance.now())
+        // A fetch that waits at the broker would hold up the next join.
+        return anew(call, socket) ?? empty(call, socket)
+      }
+      yield* opened("kafka", memberAt(broker.port))
+      // The first two are one: a member is given its id by the first.
+      yield* seen("the group is joined four times again", () => joins.length >= 6)
+      expect(joins[5]! - joins[1]!).toBeGreaterThan(700)
+    }).pipe(Effect.scoped)
   )
 })

@@ -116,6 +116,29 @@ describe("NATS server that is not trusted", () => {
     }).pipe(Effect.scoped, Effect.provide(brokers()))
   )
 
+  it.live("Server that pings thousands of times at once gets one answer at a time", () =>
+    Effect.gen(function* () {
+      let answers = 0
+      const target = yield* listening(
+        nats((socket, inbox, count) => {
+          if (count === 1) {
+            socket.on("data", (chunk: Buffer) => {
+              answers += chunk.toString("latin1").split("PONG").length - 1
+            })
+            socket.write("PING\r\n".repeat(5_000))
+          }
+          socket.write(message(inbox, kept))
+        })
+      )
+      const session = yield* brokerSession(natsJetStream, configOf(target))
+      expect(told(yield* sent(session))).toBe(200)
+      // The answers come before the second message.
+      expect(told(yield* sent(session))).toBe(200)
+      expect(answers).toBeGreaterThan(0)
+      expect(answers).toBeLessThan(100)
+    }).pipe(Effect.scoped, Effect.provide(brokers()))
+  )
+
   it.live("Server's words are shown on one line, without the token", () =>
     Effect.gen(function* () {
       const token = "t0ken-of-all"

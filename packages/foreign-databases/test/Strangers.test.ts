@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs"
 import type { Socket } from "node:net"
 import { createSecureContext, TLSSocket } from "node:tls"
 import { type Target, tcpTarget } from "../../egress/test/targets.ts"
-import { leastMs, timesSlower } from "../../../test/support/LoopHeld.ts"
+import { leastMs, timesSlower, watchLoop } from "../../../test/support/LoopHeld.ts"
 import { sent, servers, sessionOf, told } from "./Delivering.ts"
 
 /** Servers that are none, or worse: each costs one attempt, little memory, and no time of the loop that others would miss. */
@@ -166,25 +166,6 @@ const strangers: ReadonlyArray<readonly [name: string, connection: (socket: Sock
     rejected
   ]
 ]
-
-/** The longest that the loop's own thread has worked on end (ms): others of the machine do not lengthen it. */
-const watchLoop = () => {
-  const used = (): number => {
-    const { system, user } = process.threadCpuUsage()
-    return (system + user) / 1_000
-  }
-  let longest = 0
-  let before = used()
-  const timer = setInterval(() => {
-    const now = used()
-    longest = Math.max(longest, now - before)
-    before = now
-  }, 1)
-  return () => {
-    clearInterval(timer)
-    return longest
-  }
-}
 
 const config = ({ port }: Target) => ({
   host: "127.0.0.1",

@@ -253,6 +253,25 @@ describe("Unread request bodies", () => {
     expect(answers[0]!.headers["connection"]).not.toBe("close")
   })
 
+  it("Unread request body of which a part came before it was known to be unwanted ends, and the connection continues", async () => {
+    const part = 48 * 1024
+    const port = await listen((request, response) => {
+      // As while the source is looked up.
+      const decide = (): void => {
+        if (request.complete || request.readableLength >= part) answered(request, response)
+        else setImmediate(decide)
+      }
+      decide()
+    })
+    const body = Buffer.alloc(256 * 1024 + part, "x")
+    // The last bytes come by themselves, after more than is read of an unwanted body.
+    const most = body.subarray(part / 3)
+    const parts = [announcing(body.length), most, body.subarray(0, part / 3), requestBytes({ path: "/e/x" })]
+    const { answers } = await talk(port, parts, { pause: 20 })
+    expect(answers.map(({ status }) => status)).toEqual([200, 200])
+    expect(answers[0]!.headers["connection"]).not.toBe("close")
+  })
+
   it.for([
     ["is longer than what is read", announcing(10 * 1024 * 1024)],
     ["has no known end", chunked],

@@ -258,6 +258,23 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections in SQL", (
     })
   )
 
+  it.effect("A connection that was moved between a thousand pairs of ends can only be moved back to one of them", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connections = yield* Connections
+      const { destination_id, id, source_id } = yield* createConnection()
+      const [there, beyond] = [yield* createDestination(), yield* createDestination()]
+      yield* sql`insert into connection_links (connection_id, source_id, destination_id, team_id)
+        select ${id}, ${source_id}, 'des_' || n, ${team} from generate_series(1, 998) n`
+      yield* connections.update(team, id, change({ destination_id: there.id }))
+      const refused = yield* Effect.flip(connections.update(team, id, change({ destination_id: beyond.id })))
+      expect(refused).toMatchObject({ code: "LIMIT_EXCEEDED", data: { limit: 1_000 } })
+      expect((yield* connections.get(team, id)).destination_id).toBe(there.id)
+      yield* connections.update(team, id, change({ destination_id }))
+      expect((yield* connections.get(team, id)).destination_id).toBe(destination_id)
+    })
+  )
+
   it.effect("Every change of a connection raises its source's version once", () =>
     Effect.gen(function* () {
       const connections = yield* Connections

@@ -8,6 +8,7 @@ import { resources } from "@tidegate/resources/Resources"
 import { freshDatabase } from "../../../test/postgres.ts"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
+import { removals } from "../src/retention/RetentionDeleted.ts"
 import { type Sealed, type Table, tables, tablesThat } from "../src/Tables.ts"
 
 interface Column {
@@ -21,6 +22,7 @@ class Catalogue extends Context.Service<
   {
     readonly tables: ReadonlyArray<{ readonly name: string; readonly partitioned: string | null; readonly key: string }>
     readonly columns: ReadonlyArray<Column>
+    readonly foreignKeys: ReadonlyArray<{ readonly table: string; readonly column: string; readonly of: string }>
     /** Tables whose rows `team_counts` counts. */
     readonly counted: ReadonlyArray<string>
   }
@@ -49,6 +51,10 @@ const catalogue = Layer.effect(
         counted: (yield* sql<{ name: string }>`
           select c.relname as name from pg_trigger t join pg_class c on c.oid = t.tgrelid
             join pg_proc p on p.oid = t.tgfoid where p.proname = 'count_of_team'`).map(({ name }) => name),
+        foreignKeys: yield* sql<{ table: string; column: string; of: string }>`
+          select c.conrelid::regclass::text as table, a.attname as column, c.confrelid::regclass::text as of
+          from pg_constraint c join pg_attribute a on a.attrelid = c.conrelid and a.attnum = any(c.conkey)
+          where c.contype = 'f' order by 1, 2`,
         columns: yield* sql<Column>`
           select table_name as table, column_name as name, is_nullable = 'YES' as nullable
           from information_schema.columns where table_schema = 'public'`
@@ -95,6 +101,25 @@ layer(catalogue, { excludeTestServices: true })("Declared tables", (it) => {
     Effect.gen(function* () {
       const { counted } = yield* Catalogue
       expect([...counted].sort()).toEqual(resources.map(({ plural }) => plural).sort())
+    })
+  )
+
+  it.effect("A row that refers to a deleted resource keeps it or is removed with it", () =>
+    Effect.gen(function* () {
+      const { columns, foreignKeys } = yield* Catalogue
+      const has = (table: string, name: string) => columns.some((one) => one.table === table && one.name === name)
+      for (const [name, { by, free, goes }] of Object.entries(removals)) {
+        const referring = foreignKeys.filter(({ of }) => of === name)
+        expect(
+          referring.filter(({ column, table }) => column !== by || ![...free, ...goes].some((one) => one === table)),
+          name
+        ).toEqual([])
+        expect(
+          [...free, ...goes].filter((table) => !has(table, by)),
+          name
+        ).toEqual([])
+      }
+      expect(foreignKeys.filter(({ of }) => of === "sources").length).toBeGreaterThan(5)
     })
   )
 

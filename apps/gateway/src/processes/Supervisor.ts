@@ -70,12 +70,19 @@ export class Supervisor {
       if (!this.#isEnding) await this.#leave(1)
       return
     }
+    this.#fill()
+  }
+
+  /** Starts the processes that are not there. */
+  #fill(): void {
     while (this.#processes.size < this.#options.count && !this.#isEnding) this.#spawn()
   }
 
   /** Replaces the processes one after the other. Each new one is ready before an old one ends, so requests are always accepted. */
   async restart(): Promise<void> {
     if (this.#isRestarting || this.#isEnding) return
+    // The end of the first one before it is ready would be taken for a start that has failed.
+    if (!this.#hasWelcomed) return this.#say("INFO", "the processes are not replaced, because they are being started")
     this.#isRestarting = true
     this.#say("INFO", "the processes are replaced one after the other")
     // Processes that are started meanwhile are not replaced.
@@ -90,6 +97,8 @@ export class Supervisor {
       await this.#retire(old)
     }
     this.#isRestarting = false
+    // One that had ended by itself was not replaced while a new one had its place.
+    this.#fill()
   }
 
   async end(): Promise<void> {

@@ -14,7 +14,7 @@ import { permitsByKey } from "@tidegate/runtime/FairSemaphore"
 import type { Database } from "@tidegate/storage/Database"
 import { hashToken } from "@tidegate/storage/secrets/Secrets"
 import { admit } from "../auth/Admission.ts"
-import { Credentials, isRefusal } from "../Credentials.ts"
+import { client as clientAddress, Credentials, isRefusal } from "../Credentials.ts"
 import { readJsonObject } from "../handlers/JsonBody.ts"
 import { IdTokens } from "../IdTokens.ts"
 import { SignInSettings, takesDemo } from "../SignInSettings.ts"
@@ -40,10 +40,11 @@ const started: CookieKind = {
  */
 const once = { name: "sign_in_state", calls: 1, windowMs: openMs, maxKeys: 10_000 }
 
-/** Sign-ins of a process that ask the identity provider at once, with one call each, and those that wait for that. */
-const atOnce = { permits: 8, perKey: 8, maxWaiting: 64 }
-/** They share the permits: nobody has signed in yet. */
-const everybody = ""
+/**
+ * Sign-ins of a process that ask the identity provider at once, with one call each; those of one client address, and those of it that wait
+ * for that. Anybody can begin a sign-in, so one address must not take the turns of all others.
+ */
+const atOnce = { permits: 8, perKey: 4, maxWaiting: 64 }
 
 /** Longer than any answer of an identity provider, in characters. */
 const longestAnswer = 8_192
@@ -148,7 +149,7 @@ export const layer: Layer.Layer<
       if (typeof answer !== "string" || answer.length > longestAnswer) {
         return yield* fail("OAUTH2_STATE_INVALID", "the identity provider's answer is missing or too long")
       }
-      const identity = yield* turns.within(everybody)(
+      const identity = yield* turns.within(yield* clientAddress)(
         Effect.gen(function* () {
           const idToken = yield* exchangeCode(egress, yield* server, client, { state, verifier }, answer)
           return yield* verify(idToken, nonce)

@@ -9,6 +9,7 @@ import type { Journal } from "@tidegate/storage/Journal"
 import { binRefusal, isLookUpDue } from "../BinIngress.ts"
 import type { Bodies } from "../Bodies.ts"
 import { type InboundRequest, readHeaders } from "../InboundRequest.ts"
+import { LookUps } from "../LookUps.ts"
 import type { SourceSnapshot } from "../SourceSnapshot.ts"
 import type { SourceSnapshots } from "../SourceSnapshots.ts"
 import type { FramedMessage } from "../wire/FramedMessage.ts"
@@ -33,9 +34,11 @@ interface Needs {
 /** Decides by its URL and the limits whether a request is read, and reads it. */
 export class Admission {
   readonly #needs: Needs
+  readonly #lookUps: LookUps
 
   constructor(needs: Needs) {
     this.#needs = needs
+    this.#lookUps = new LookUps(needs.proxies)
   }
 
   admit(message: FramedMessage, response: ServerResponse): void {
@@ -56,13 +59,20 @@ export class Admission {
 
   #lookUp(target: Target, message: FramedMessage, response: ServerResponse): void {
     const { clock, refusals, snapshots } = this.#needs
+    const leave = this.#lookUps.enter(message)
+    if (leave === "busy" || leave === "full") {
+      message.discard(response)
+      return leave === "busy" ? refusals.crowded(response) : refusals.shed(response, "source_unknown_yet")
+    }
     snapshots.load(target.name).then(
       (loaded) => {
+        leave()
         // Measured from the end of the look-up: otherwise a slow database would be queried without a pause.
         if (loaded !== null && loaded.bin !== null) loaded.bin.lookedUpAt = clock.currentTimeMillisUnsafe()
         this.#admit(loaded, target, message, response)
       },
       () => {
+        leave()
         message.discard(response)
         refusals.shed(response, "source_unknown_yet")
       }

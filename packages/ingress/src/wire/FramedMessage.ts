@@ -51,7 +51,8 @@ export class FramedMessage extends IncomingMessage {
   #arriving: Arriving | null = null
   #pieces = 0
   #bytes = 0
-  #discarding = false
+  /** Bytes of the body at which nothing more of it is read; Infinity while the body is wanted. */
+  #readTo = Infinity
   /** Start of the window; Infinity before the first check. */
   #windowFrom = Infinity
   #windowBytes = 0
@@ -71,7 +72,8 @@ export class FramedMessage extends IncomingMessage {
    * and lose its next request.
    */
   discard(response: ServerResponse): void {
-    this.#discarding = true
+    // Some of it may have been read already, while it was not known whether the body is wanted.
+    this.#readTo = this.#bytes + maxDiscarded
     if (!this.#endsSoon()) response.setHeader("connection", "close")
     this.resume()
     response.prependOnceListener("finish", () => {
@@ -87,7 +89,7 @@ export class FramedMessage extends IncomingMessage {
     if (this.complete) return true
     const { expect, "content-length": length, "transfer-encoding": encoding } = this.headers
     if (expect !== undefined || encoding !== undefined) return false
-    return Number(length ?? 0) - this.#bytes <= maxDiscarded
+    return Number(length ?? 0) <= this.#readTo
   }
 
   /** Called at intervals while the body is incomplete. */
@@ -113,8 +115,8 @@ export class FramedMessage extends IncomingMessage {
       this.#refuse(tooManyPieces)
       return false
     }
-    if (!this.#discarding) return super.push(piece)
-    if (this.#bytes > maxDiscarded) this.socket.pause()
+    if (this.#readTo === Infinity) return super.push(piece)
+    if (this.#bytes > this.#readTo) this.socket.pause()
     return true
   }
 

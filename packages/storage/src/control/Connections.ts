@@ -60,6 +60,12 @@ const written = [
 const columnsOf = (state: ConnectionState): Values =>
   Object.fromEntries(written.map((column) => [column, state[column]]))
 
+/**
+ * Pairs of a source and a destination that one connection may have had. Each is a row of `connection_links`, along which lists of events
+ * read, until one of the two is removed.
+ */
+const mostLinks = 1_000
+
 /** Where ordering positions are assigned from now on: see the column. */
 const assignedBy = (
   before: AssignedBy | null,
@@ -104,6 +110,17 @@ const make = Effect.gen(function* () {
         )
         return new Map(records.map((record) => [(record as { readonly id: string }).id, record]))
       })
+
+  /** To be called after the move, which has stored its pair. */
+  const refuseManyLinks = Effect.fnUntraced(function* (id: string) {
+    const links = yield* sql`select from connection_links where connection_id = ${id} limit ${mostLinks + 1}`
+    if (links.length <= mostLinks) return
+    yield* fail(
+      "LIMIT_EXCEEDED",
+      `the connection has been moved between ${mostLinks} pairs of a source and a destination; make another connection`,
+      { limit: mostLinks }
+    )
+  })
 
   return yield* makeStore<ConnectionRow, typeof connection>(connection, {
     show: Effect.fnUntraced(function* (rows) {
@@ -179,16 +196,16 @@ const make = Effect.gen(function* () {
         : Result.map(write(asked as unknown as ConnectionFields)(row, at), columnsOf),
     remove: (_row, at) => Effect.succeed({ cancel_before: at }),
     // A destination loads an unknown connection with its first event, so nobody has to be notified about a new one.
-    follow: (before, after) =>
-      Effect.succeed(
-        before === null
-          ? nobody
-          : {
-              destinations: [...new Set([before.destination_id, after.destination_id])],
-              cancelled:
-                after.cancel_before?.getTime() === before.cancel_before?.getTime() ? [] : [{ connection_id: after.id }]
-            }
-      ),
+    follow: Effect.fnUntraced(function* (before, after) {
+      if (before === null) return nobody
+      const isMoved = before.source_id !== after.source_id || before.destination_id !== after.destination_id
+      if (isMoved) yield* refuseManyLinks(after.id)
+      return {
+        destinations: [...new Set([before.destination_id, after.destination_id])],
+        cancelled:
+          after.cancel_before?.getTime() === before.cancel_before?.getTime() ? [] : [{ connection_id: after.id }]
+      }
+    }),
     concerns: ({ destination_id }) => Effect.succeed({ ...nobody, destinations: [destination_id] }),
     narrow: (team_id, { type }) =>
       type === undefined

@@ -3,6 +3,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import * as Columns from "../journal/Columns.ts"
 import { day, dropLeftovers, dropPartition, type Partition, partitions, startOfDay } from "./Partitions.ts"
 import { removeBins } from "./RetentionBins.ts"
+import { removeDeleted } from "./RetentionDeleted.ts"
 import { removeHistory } from "./RetentionRuns.ts"
 import { deleteRows, pruneRows, rewriteWithoutPayloads } from "./RetentionClearing.ts"
 import {
@@ -134,7 +135,9 @@ export const retain = Effect.fnUntraced(function* (
     done.pruned += gone.pruned
   }
   yield* rememberCleared(teams, firstHeld)
-  return { ...done, orphans, compacted, expired }
+  // Last: a row is removed after the records that name it.
+  const deleted = yield* removeDeleted(now, defaults.recordDays)
+  return { ...done, orphans, compacted, expired: expired + deleted }
 })
 
 const byDay = (all: ReadonlyArray<Partition>): ReadonlyArray<ReadonlyArray<Partition>> => [

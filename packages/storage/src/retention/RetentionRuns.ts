@@ -2,7 +2,6 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { idBound, prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
-import { day } from "./Partitions.ts"
 import { unhurried } from "./RetentionClearing.ts"
 import { removeRuns } from "../workflows/RunHistory.ts"
 
@@ -22,18 +21,7 @@ const supersededMs = 3_600_000
 const clocksDifferMs = 600_000
 
 /**
- * How many days a deleted row is kept. A repeated command comes within seconds, but a run of an older version may name a filter
- * as long as it lives. `free`: tables that must have no row of it.
- */
-const deleted = {
-  workflows: { days: 1, free: ["workflow_runs", "workflow_queue", "workflow_versions"], by: "workflow_id" },
-  actions: { days: 1, free: ["action_versions"], by: "action_id" },
-  filters: { days: 61, free: [], by: "" }
-} as const
-
-/**
- * Removes what workflows leave behind: finished runs of deleted workflows; versions that no run uses or can use any more; deleted
- * rows.
+ * Removes what workflows leave behind: finished runs of deleted workflows, and versions that no run uses or can use any more.
  */
 export const removeHistory = Effect.fnUntraced(function* (
   now: number,
@@ -42,7 +30,7 @@ export const removeHistory = Effect.fnUntraced(function* (
   const runs = yield* runsOfDeleted
   const unused = yield* versionsWithoutRuns(now)
   const old = yield* versionsOfOldRuns(now, recordDays)
-  return runs + unused + old + (yield* deletedRows(now))
+  return runs + unused + old
 })
 
 const runsOfDeleted = Effect.gen(function* () {
@@ -138,23 +126,5 @@ const versionsOfOldRuns = Effect.fnUntraced(function* (now: number, recordDays: 
     count = versions.length
     removed += count
   } while (count === batch)
-  return removed
-})
-
-const deletedRows = Effect.fnUntraced(function* (now: number) {
-  const sql = yield* SqlClient.SqlClient
-  let removed = 0
-  for (const [table, { by, days, free }] of Object.entries(deleted)) {
-    const isFree = free.map((of) => `and not exists (select from ${of} o where o.${by} = t.id)`).join(" ")
-    let count: number
-    do {
-      const rows = yield* sql`
-        delete from ${sql(table)} where ctid = any(array(
-          select t.ctid from ${sql(table)} t where t.deleted_at < ${new Date(now - days * day)} ${sql.literal(isFree)}
-          limit ${batch} for update skip locked)) returning 1`
-      count = rows.length
-      removed += count
-    } while (count === batch)
-  }
   return removed
 })

@@ -66,9 +66,7 @@ describe.skipIf(!hasBrowser)("Lists of the dashboard", () => {
     await page.getByRole("button", { name: "Remove the filter Status: Failed" }).click()
     const row = page.locator(`.list a[href$="/attempts/${id}"]`)
     await row.waitFor()
-    const opened = page.context().waitForEvent("page")
-    await row.click({ modifiers: ["ControlOrMeta"] })
-    const tab = await opened
+    const [tab] = await Promise.all([page.context().waitForEvent("page"), row.click({ modifiers: ["ControlOrMeta"] })])
     await tab.waitForURL(new RegExp(`/attempts/${id}`))
     await tab.close()
     await page.locator("h1").click()

@@ -240,7 +240,7 @@ const itemsOf = Effect.fnUntraced(function* (source: string) {
   return yield* sql<{ body: string }>`select * from channel_items where source_id = ${source} order by request_id`
 })
 
-layer(world, { excludeTestServices: true, timeout: 60_000 })("Callback of a channel", (it) => {
+layer(world, { excludeTestServices: true })("Callback of a channel", (it) => {
   it.effect("A callback's URL has a token of 43 characters", () =>
     Effect.sync(() => {
       const token = "a".repeat(43)

@@ -66,7 +66,7 @@ const step = (
     ? { id: "only_paid", kind: "filter", name, config: { conditions: { body: { a: 1 } }, note: name } }
     : { id: "paths", kind: "branch", name: "", config: { paths } }
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("Length of names and texts", (it) => {
+layer(server, { excludeTestServices: true })("Length of names and texts", (it) => {
   it.effect("Name or text may have the stated maximum of characters and not one more", () =>
     Effect.gen(function* () {
       const { token: key } = yield* somebody

@@ -9,6 +9,7 @@ import { day, ensurePartitions } from "../src/retention/Partitions.ts"
 import { growing } from "../src/Tables.ts"
 import { fill, hotStatements, world } from "./HotStatements.ts"
 import { planned } from "./Planned.ts"
+import { withoutAutovacuum } from "./withoutAutovacuum.ts"
 
 /**
  * Rows and index entries that tables of the event path have been read for, by this database so far. A connection reports its counts
@@ -24,17 +25,6 @@ const reads = Effect.gen(function* () {
     select ((select coalesce(sum(seq_tup_read), 0) from pg_stat_user_tables) +
       (select coalesce(sum(idx_tup_read), 0) from pg_stat_user_indexes))::int4 as count`
   return row!.count
-})
-
-/**
- * Keeps autovacuum away from the tables. What it reads would count as read by the gateway's statements, and its looks would come at any
- * moment instead of where the test has one.
- */
-const withoutAutovacuum = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const tables = yield* sql<{ name: string }>`select relid::regclass::text as name
-    from pg_stat_user_tables join pg_class on pg_class.oid = relid where relkind = 'r'`
-  for (const { name } of tables) yield* sql.unsafe(`alter table ${name} set (autovacuum_enabled = false)`)
 })
 
 /** Rows that a statement may read, where it is more than a few for each that it is asked about; null: what waits, in chunks. */

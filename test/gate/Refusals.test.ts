@@ -119,27 +119,23 @@ describe("Architecture suite", () => {
 
   it("The architecture suite passes for sound code", () => sound(...architecture))
 
-  it(
-    "The architecture suite refuses a wrong layer, SQL outside of storage, and a module that is not exported",
-    patience,
-    async () => {
-      const output = await refusal(architecture, {
-        "packages/storage/src/Bad.ts": [
-          'export { ConnectionEntity } from "@tidegate/entities/Connection/ConnectionProtocol"'
-        ],
-        "packages/ingress/src/Bad.ts": [
-          'import { SqlClient } from "effect/sql"',
-          'import { Effect } from "effect"',
-          "",
-          "export const bad = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select id from events`)"
-        ],
-        "packages/ingress/src/Unexported.ts": ['export { strikes } from "@tidegate/verification/Credentials"']
-      })
-      expect(output).toContain(
-        "packages/storage/src/Bad.ts must not import @tidegate/entities/Connection/ConnectionProtocol"
-      )
-      expect(output).toContain("packages/ingress/src/Bad.ts has a statement")
-      expect(output).toContain('"./Credentials": "./src/Credentials.ts"')
-    }
-  )
+  it("The architecture suite refuses a wrong layer, SQL outside of storage, and a module that is not exported", async () => {
+    const output = await refusal(architecture, {
+      "packages/storage/src/Bad.ts": [
+        'export { ConnectionEntity } from "@tidegate/entities/Connection/ConnectionProtocol"'
+      ],
+      "packages/ingress/src/Bad.ts": [
+        'import { SqlClient } from "effect/sql"',
+        'import { Effect } from "effect"',
+        "",
+        "export const bad = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select id from events`)"
+      ],
+      "packages/ingress/src/Unexported.ts": ['export { strikes } from "@tidegate/verification/Credentials"']
+    })
+    expect(output).toContain(
+      "packages/storage/src/Bad.ts must not import @tidegate/entities/Connection/ConnectionProtocol"
+    )
+    expect(output).toContain("packages/ingress/src/Bad.ts has a statement")
+    expect(output).toContain('"./Credentials": "./src/Credentials.ts"')
+  })
 })

@@ -186,7 +186,7 @@ const watchLoop = () => {
   }
 }
 
-const config = ({ port }: Target, as: object = {}) => ({
+const config = ({ port }: Target, as: unknown = null) => ({
   host: "127.0.0.1",
   port,
   database: "shop",
@@ -326,7 +326,7 @@ describe("TLS connection to a database server", () => {
     it.live(`TLS connection gives the expected result for a database server ${name}`, () =>
       Effect.gen(function* () {
         const target = yield* listening(connection)
-        const session = yield* sessionOf({ ...config(target), host: "target.test", tls_mode: "verify-full" }, auth)
+        const session = yield* sessionOf({ ...config(target, as), host: "target.test", tls_mode: "verify-full" }, auth)
         const ended = yield* sent(session)
         expect(told(ended)).toEqual(as)
         expect(ended.failure?.message ?? "").not.toContain("secret")

@@ -12,13 +12,13 @@ describe("Gateway whose processes are killed", () => {
 
   beforeAll(async () => {
     opened = await openWorld("cluster", { perSecond: 60 }, 12)
-  }, 90_000)
+  })
 
   afterAll(async () => {
     expect(await opened.close()).toEqual([])
-  }, 90_000)
+  })
 
-  it.for(shortForm)("The gateway loses and repeats nothing after $name", { timeout: 300_000 }, async (fault) => {
+  it.for(shortForm)("The gateway loses and repeats nothing after $name", async (fault) => {
     const { figures, findings } = await hold(opened.world, fault)
     expect(findings.lines).toEqual([])
     expect(figures?.acknowledged).toBeGreaterThan(0)

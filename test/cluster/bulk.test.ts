@@ -68,7 +68,7 @@ describe("Bulk operations after a runner is killed", () => {
       return both.map(({ queued_count }) => queued_count)
     }
     // Whoever has them: one after the other is killed while there is something to do.
-    await waitUntil("both have begun", async () => (await queued()).every((count) => count > 0))
+    await waitUntil("both have begun", async () => (await queued()).every((count) => count > 0), { everyMs: 5 })
     const first = await queued()
     await gateways.process("a").end("SIGKILL")
     await gateways.process("a").start()

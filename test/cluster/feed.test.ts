@@ -51,8 +51,6 @@ describe("Event feed", () => {
       }
     }
     let began = 0
-    const followers = [follow("a", 100), follow("b", 7), follow("a", 1)]
-    await waitUntil("all have begun", async () => began === followers.length)
 
     const send = async (by: "a" | "b", n: number) => {
       const { status } = await gateways.call(by, "POST", `/e/${source.id}`, {
@@ -61,32 +59,39 @@ describe("Event feed", () => {
       })
       expect(status).toBe(200)
     }
-    for (let n = 0; n < requests; n += 8) {
-      await Promise.all(Array.from({ length: 8 }, (_, by) => send(by % 2 === 0 ? "a" : "b", n + by)))
-    }
     const stored = async () => (await gateways.query("select id from events")).map(({ id }) => String(id))
-    await waitUntil("all are transformed", async () => (await stored()).length === 2 * requests)
-    await waitUntil("all are delivered", async () => {
-      const [row] = await gateways.query("select count(*)::int4 as n from deliveries")
-      return row!["n"] === 0
-    })
-    const { body } = await gateways.call("b", "POST", "/v1/events/bulk_operations", {
-      headers: { authorization: "Bearer gwk_cluster_test_key", "content-type": "application/json" },
-      body: JSON.stringify({ source_id: source.id, status: "SUCCESSFUL" })
-    })
-    expect(JSON.parse(body).code).toBeUndefined()
-    await waitUntil("all are retried", async () => (await stored()).length === 4 * requests)
-    // What is stored is shown when no older transaction is under way: those of other databases of the server count.
-    await waitUntil("all can be shown", async () => {
-      const [row] = await gateways.query(
-        "select max(txid) < pg_snapshot_xmin(pg_current_snapshot()) as shown from event_feed"
-      )
-      return row!["shown"] === true
-    })
-    over = true
+    const events = async (): Promise<void> => {
+      await waitUntil("all have begun", () => began === 3)
+      for (let n = 0; n < requests; n += 8) {
+        await Promise.all(Array.from({ length: 8 }, (_, by) => send(by % 2 === 0 ? "a" : "b", n + by)))
+      }
+      await waitUntil("all are transformed", async () => (await stored()).length === 2 * requests)
+      await waitUntil("all are delivered", async () => {
+        const [row] = await gateways.query("select count(*)::int4 as n from deliveries")
+        return row!["n"] === 0
+      })
+      const { body } = await gateways.call("b", "POST", "/v1/events/bulk_operations", {
+        headers: { authorization: "Bearer gwk_cluster_test_key", "content-type": "application/json" },
+        body: JSON.stringify({ source_id: source.id, status: "SUCCESSFUL" })
+      })
+      expect(JSON.parse(body).code).toBeUndefined()
+      await waitUntil("all are retried", async () => (await stored()).length === 4 * requests)
+      // What is stored is shown when no older transaction is under way: those of other databases of the server count.
+      await waitUntil("all can be shown", async () => {
+        const [row] = await gateways.query(
+          "select max(txid) < pg_snapshot_xmin(pg_current_snapshot()) as shown from event_feed"
+        )
+        return row!["shown"] === true
+      })
+    }
+    const [, ...followed] = await Promise.all([
+      events().finally(() => (over = true)),
+      follow("a", 100),
+      follow("b", 7),
+      follow("a", 1)
+    ])
 
     const all = (await stored()).toSorted()
-    const followed = await Promise.all(followers)
     for (const ids of followed) {
       expect(ids.toSorted()).toEqual(all)
       expect(ids).toEqual(followed[0])

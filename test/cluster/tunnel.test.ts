@@ -71,10 +71,11 @@ it("A tunnel loses no event while runners and the edge that holds it are killed"
     ["one", 1_200]
   ] as const
   for (const [name, from] of kills) {
-    const sending = send(from, from + 400)
-    await eventually("it is in the middle of it", () => (listener.asked.length > from / 2 ? true : null))
-    await gateways.process(name).end("SIGKILL")
-    await sending
+    const kill = async (): Promise<void> => {
+      await eventually("it is in the middle of it", () => (listener.asked.length > from / 2 ? true : null))
+      await gateways.process(name).end("SIGKILL")
+    }
+    await Promise.all([send(from, from + 400), kill()])
     await gateways.process(name).start()
   }
   await send(1_600, count)

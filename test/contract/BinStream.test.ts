@@ -250,10 +250,13 @@ describe("Bin stream", () => {
       })
     )
     const reader = watch(id, ["bin.v1", team(gateway.key)])
-    await reader.greeted()
-    const listed = await gateway.api("GET", `/requests?source_id=${id}&limit=100` as "/requests")
+    const list = async () => {
+      await reader.greeted()
+      return gateway.api("GET", `/requests?source_id=${id}&limit=100` as "/requests")
+    }
+    const [sent, listed] = await Promise.all([sending, list()])
     const known = new Set<string>(listed.models.map(({ id }) => id))
-    for (const one of await sending) if (!known.has(one)) await reader.received(one)
+    for (const one of sent) if (!known.has(one)) await reader.received(one)
     const received = reader.frames.flatMap(({ request }) => (request === undefined ? [] : [request.id]))
     expect(new Set(received).size).toBe(received.length)
   })

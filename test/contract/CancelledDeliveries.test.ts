@@ -17,10 +17,11 @@ it(
     const answer = await fetch(`${gateway.origin}/e/${source.id}`, { method: "POST", body: "{}" })
     const { request_id } = (await answer.json()) as { readonly request_id: string }
     await target.next(1)
-    const restarted = gateway.restart("SIGTERM")
-    await target.received[0]!.abandoned
-    target.reply = saying("ok")
-    await restarted
+    const abandoned = async (): Promise<void> => {
+      await target.received[0]!.abandoned
+      target.reply = saying("ok")
+    }
+    await Promise.all([gateway.restart("SIGTERM"), abandoned()])
     const { attempts, events } = await gateway.eventually("it is delivered", async () => {
       const traced = await gateway.traced(request_id)
       return traced.events[0]?.status === "QUEUED" ? null : traced

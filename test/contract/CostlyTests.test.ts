@@ -40,7 +40,7 @@ describe("Costly workflow tests", () => {
     const sessions: Array<{ readonly owner: string; readonly request_id: string; readonly destination: string }> = []
     const body = JSON.stringify({ parts: Array.from({ length: 10 }, (_, n) => String(n).repeat(mebi - 65_536)) })
     for (let n = 0; n < teams; n++) {
-      const team = `tm_costly_${n}`
+      const team = gateway.name("tm_costly")
       await gateway.sql("insert into teams (id, name) values ($1, $1)", [team])
       const owner = await gateway.session("owner", team)
       const call = async (method: string, path: string, body: object): Promise<Body> => {

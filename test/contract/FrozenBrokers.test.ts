@@ -107,9 +107,7 @@ const throughFrozen = async (gateway: Gateway, type: string, party: Party) => {
     Number((await gateway.sql("select count(*) as n from requests where source_id = $1", [id]))[0]!["n"])
   await send(0, 1)
   await gateway.eventually("the source reads", async () => ((await stored()) > 0 ? true : null))
-  const sending = send(1, before - 1)
-  await Effect.runPromise(party.freeze)
-  await sending
+  await Promise.all([send(1, before - 1), Effect.runPromise(party.freeze)])
   await send(before, during)
   await gateway.eventually("a delivery has failed", async () => {
     const [row] = await gateway.sql(
@@ -138,25 +136,24 @@ const it = gatewayIt.extend("sources", { scope: "file" }, async ({ gateway }, { 
 
 describe.skipIf(installed.length === 0)("Broker that stands still (skipped if none is installed)", () => {
   for (const { type } of installed) {
-    it(
-      `Each event goes through a frozen ${type} to its source, and no message becomes two requests`,
-      { timeout: 300_000 },
-      async ({ gateway, sources }) => {
-        const { given, id } = sources.get(type)!
-        const counted = async () => {
-          const [row] = await gateway.sql(
-            "select count(*) as n, count(distinct convert_from(body, 'utf8')) as kinds from requests where source_id = $1",
-            [id]
-          )
-          return { requests: Number(row!["n"]), events: Number(row!["kinds"]) }
-        }
-        await gateway.eventually("all have come", counted, ({ events }) => events === before + during)
-        await gateway.eventually("each message is a request", async () =>
-          (await counted()).requests >= (await given()) ? true : null
+    it(`Each event goes through a frozen ${type} to its source, and no message becomes two requests`, async ({
+      gateway,
+      sources
+    }) => {
+      const { given, id } = sources.get(type)!
+      const counted = async () => {
+        const [row] = await gateway.sql(
+          "select count(*) as n, count(distinct convert_from(body, 'utf8')) as kinds from requests where source_id = $1",
+          [id]
         )
-        await gateway.api("DELETE", `/sources/${id}`)
-        expect(await counted()).toEqual({ requests: await given(), events: before + during })
+        return { requests: Number(row!["n"]), events: Number(row!["kinds"]) }
       }
-    )
+      await gateway.eventually("all have come", counted, ({ events }) => events === before + during)
+      await gateway.eventually("each message is a request", async () =>
+        (await counted()).requests >= (await given()) ? true : null
+      )
+      await gateway.api("DELETE", `/sources/${id}`)
+      expect(await counted()).toEqual({ requests: await given(), events: before + during })
+    })
   }
 })

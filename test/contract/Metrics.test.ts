@@ -175,7 +175,7 @@ describe("Metrics", () => {
 
   it("Slow metrics queries delay no other caller and end when nobody waits for them", async ({ gateway, lived }) => {
     const { source } = await lived(1)
-    await gateway.sql("insert into teams (id, name) values ('tm_beside', 'beside')")
+    await gateway.sql("insert into teams (id, name) values ('tm_beside', 'beside') on conflict do nothing")
     const beside = await gateway.session("owner", "tm_beside")
     const underWay = async () => {
       const [row] = await gateway.sql(

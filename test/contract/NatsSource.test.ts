@@ -47,39 +47,36 @@ const state = (gateway: Gateway, id: string, good: (state: object & { readonly [
 const bodies = (from: number, count: number) => Array.from({ length: count }, (_, n) => `{"n":${from + n}}`)
 
 describe.skipIf(program === undefined)("Source in NATS JetStream (skipped if it is not installed)", () => {
-  it(
-    "Each message of the stream is one request, after kill -9 of the gateway and of the server",
-    {
-      timeout: 300_000
-    },
-    async ({ gateway, nats }) => {
-      await nats.stream("ORDERS", { subjects: ["orders.*"], storage: "file" })
-      await nats.consumer("ORDERS", "tidegate", { ack_wait: 2_000_000_000 })
-      const source = await subscribe(gateway, nats.port, "ORDERS")
-      const stored = async () =>
-        Number((await gateway.sql("select count(*) as n from requests where source_id = $1", [source.id]))[0]!["n"])
-      const more = (than: number) =>
-        gateway.eventually(`more than ${than} are stored`, async () => ((await stored()) > than ? true : null))
-      await nats.published("orders.paid", bodies(0, 400))
-      await more(50)
-      await gateway.restart("SIGKILL")
-      await more(300)
-      await nats.published("orders.paid", bodies(400, 400))
-      await Effect.runPromise(Effect.andThen(nats.kill, nats.start))
-      await nats.published("orders.paid", bodies(800, 200))
-      await more(999)
-      await gateway.eventually("all is settled", async () => {
-        const [waiting, unsettled] = await nats.left("ORDERS", "tidegate")
-        return waiting + unsettled === 0 ? true : null
-      })
-      const numbers = await gateway.sql(
-        "select count(*) as n, count(distinct convert_from(body, 'utf8')) as kinds from requests where source_id = $1",
-        [source.id]
-      )
-      expect(numbers.map(({ kinds, n }) => [Number(n), Number(kinds)])).toEqual([[1_000, 1_000]])
-      await gateway.api("DELETE", `/sources/${source.id}`)
-    }
-  )
+  it("Each message of the stream is one request, after kill -9 of the gateway and of the server", async ({
+    gateway,
+    nats
+  }) => {
+    await nats.stream("ORDERS", { subjects: ["orders.*"], storage: "file" })
+    await nats.consumer("ORDERS", "tidegate", { ack_wait: 2_000_000_000 })
+    const source = await subscribe(gateway, nats.port, "ORDERS")
+    const stored = async () =>
+      Number((await gateway.sql("select count(*) as n from requests where source_id = $1", [source.id]))[0]!["n"])
+    const more = (than: number) =>
+      gateway.eventually(`more than ${than} are stored`, async () => ((await stored()) > than ? true : null))
+    await nats.published("orders.paid", bodies(0, 400))
+    await more(50)
+    await gateway.restart("SIGKILL")
+    await more(300)
+    await nats.published("orders.paid", bodies(400, 400))
+    await Effect.runPromise(Effect.andThen(nats.kill, nats.start))
+    await nats.published("orders.paid", bodies(800, 200))
+    await more(999)
+    await gateway.eventually("all is settled", async () => {
+      const [waiting, unsettled] = await nats.left("ORDERS", "tidegate")
+      return waiting + unsettled === 0 ? true : null
+    })
+    const numbers = await gateway.sql(
+      "select count(*) as n, count(distinct convert_from(body, 'utf8')) as kinds from requests where source_id = $1",
+      [source.id]
+    )
+    expect(numbers.map(({ kinds, n }) => [Number(n), Number(kinds)])).toEqual([[1_000, 1_000]])
+    await gateway.api("DELETE", `/sources/${source.id}`)
+  })
 
   it("A message that is too large is terminated, and is delivered no more", async ({ gateway, nats }) => {
     await nats.stream("LARGE", { subjects: ["large"] })

@@ -75,14 +75,18 @@ describe("Ordering of a connection", () => {
       const retry = { type: "retry" as const, strategy: "linear" as const, count: 3, interval: 1_000 }
       await gateway.connection(source, destination, [retry], ordered(on_failure))
       const arrived: Array<string> = []
-      target.reply = (response, delivery) => {
+      const posted = Promise.withResolvers<void>()
+      target.reply = async (response, delivery) => {
         const { key, n } = JSON.parse(delivery.body.toString()) as Sent
-        response.statusCode = n === 0 && !arrived.includes(`${key}${n}`) ? 500 : 200
+        const fails = n === 0 && !arrived.includes(`${key}${n}`)
         arrived.push(`${key}${n}`)
-        response.end()
+        // It fails when the others wait: its retry, a second later, must not come before they were sent.
+        if (fails) await posted.promise
+        response.writeHead(fails ? 500 : 200).end()
       }
       for (let n = 0; n < 3; n++) await post(gateway.port, source, { key: "x", n })
       await post(gateway.port, source, { key: "y", n: 1 })
+      posted.resolve()
       await target.next(5)
       expect(arrived.filter((one) => one.startsWith("x"))).toEqual(
         on_failure === "block" ? ["x0", "x0", "x1", "x2"] : ["x0", "x1", "x2", "x0"]

@@ -82,9 +82,7 @@ it("A short outage of the database is bridged, and each waiting sender gets a co
   target.reset()
   await gateway.link.cut()
   const waiting = Array.from({ length: 20 }, () => send(source))
-  await sleep(500)
-  await gateway.link.mend()
-  const answers = await Promise.all(waiting)
+  const [answers] = await Promise.all([Promise.all(waiting), sleep(500).then(() => gateway.link.mend())])
   const stored = await storedIds()
   for (const { body, status } of answers) {
     expect([200, 503]).toContain(status)
@@ -106,16 +104,19 @@ it("The requests that wait for the database are limited, and further senders are
   const patient = { answers: 1 }
   const waiting = Array.from({ length: 11 }, () => talk(gateway.port, [large], patient))
   const early: Array<Promise<Conversation>> = []
-  await gateway.eventually("a sender is turned away at once", async () => {
-    const sent = talk(gateway.port, [requestBytes({ path: `/e/${known.id}`, body: "{}" })], patient)
-    const answer = await Promise.race([sent.then(({ final }) => final), sleep(200, null)])
-    if (answer === null) early.push(sent)
-    else comeAgain(answer)
-    return answer
-  })
-  // Waiting senders get a correct answer once the database is back.
-  await gateway.link.mend()
-  const answers = (await Promise.all([...waiting, ...early])).map(({ final }) => final)
+  const refused = async (): Promise<void> => {
+    await gateway.eventually("a sender is turned away at once", async () => {
+      const sent = talk(gateway.port, [requestBytes({ path: `/e/${known.id}`, body: "{}" })], patient)
+      const answer = await Promise.race([sent.then(({ final }) => final), sleep(200, null)])
+      if (answer === null) early.push(sent)
+      else comeAgain(answer)
+      return answer
+    })
+    // Waiting senders get a correct answer once the database is back.
+    await gateway.link.mend()
+  }
+  const [first] = await Promise.all([Promise.all(waiting), refused()])
+  const answers = [...first, ...(await Promise.all(early))].map(({ final }) => final)
   const stored = await storedIds()
   for (const { body, status } of answers) {
     expect([200, 503]).toContain(status)

@@ -160,11 +160,12 @@ describe("Gateway rules before the upstream", () => {
     await gateway.connection(source, await gateway.destination({ url: target.origin }), [
       { type: "filter", path: "/no" }
     ])
-    const answered = send(source, { body: "beside" })
-    expect((await target.next())[0]!.body.toString()).toBe("beside")
-    expect(target.received.length).toBe(1)
-    release()
-    expect((await answered).body).toBe("at last")
+    const delivered = async (): Promise<void> => {
+      expect((await target.next())[0]!.body.toString()).toBe("beside")
+      expect(target.received.length).toBe(1)
+    }
+    const [answer] = await Promise.all([send(source, { body: "beside" }), delivered().finally(release)])
+    expect(answer.body).toBe("at last")
     const [row] = await gateway.requests(source.id)
     expect(row).toMatchObject({ events_count: 1, ignored_count: 1 })
   })
@@ -188,15 +189,16 @@ describe("Gateway rules before the upstream", () => {
     const slow = await proxying({ timeout_ms: 30_000 })
     let answered = 0
     const waiting = Array.from({ length: 100 }, () => send(slow).finally(() => answered++))
-    await gateway.eventually("all hundred wait", async () => (upstream.received.length >= 100 ? true : null))
-    const source = await gateway.source()
-    for (let i = 0; i < 10; i++) expect((await send(source)).status).toBe(200)
-    // They came later, and are answered first.
-    expect(answered).toBe(0)
-    for (const answer of held) answer()
-    expect(new Set((await Promise.all(waiting)).map(({ body, status }) => `${status} ${body}`))).toEqual(
-      new Set(["200 late"])
-    )
+    const others = async (): Promise<void> => {
+      await gateway.eventually("all hundred wait", async () => (upstream.received.length >= 100 ? true : null))
+      const source = await gateway.source()
+      for (let i = 0; i < 10; i++) expect((await send(source)).status).toBe(200)
+      // They came later, and are answered first.
+      expect(answered).toBe(0)
+      for (const answer of held) answer()
+    }
+    const [answers] = await Promise.all([Promise.all(waiting), others()])
+    expect(new Set(answers.map(({ body, status }) => `${status} ${body}`))).toEqual(new Set(["200 late"]))
   })
 })
 

@@ -57,7 +57,7 @@ const it = gatewayIt
 describe.skipIf(program === undefined)("Source in RabbitMQ (skipped if it is not installed)", () => {
   for (const queue of queues) {
     const title = `Each message of the queue ${queue} is one request, after kill -9 of the gateway and of the broker`
-    it(title, { timeout: 300_000 }, async ({ disturbed, gateway, rabbit }) => {
+    it(title, async ({ disturbed, gateway, rabbit }) => {
       const source = disturbed.get(queue)!
       await more(gateway, source, 999)
       const numbers = await gateway.sql(

@@ -64,35 +64,34 @@ const state = (gateway: Gateway, id: string, good: (state: object & { readonly [
 const bodies = (from: number, count: number) => Array.from({ length: count }, (_, n) => `{"n":${from + n}}`)
 
 describe.skipIf(program === undefined)("Source in a stream of Redis (skipped if it is not installed)", () => {
-  it(
-    "Each entry of the stream is one request, after kill -9 of the gateway and of the server",
-    { timeout: 300_000 },
-    async ({ gateway, redis }) => {
-      const source = await subscribe(gateway, redis.port, "read:orders")
-      const stored = async () =>
-        Number((await gateway.sql("select count(*) as n from requests where source_id = $1", [source.id]))[0]!["n"])
-      const more = (than: number) =>
-        gateway.eventually(`more than ${than} are stored`, async () => ((await stored()) > than ? true : null))
-      await redis.add("read:orders", "body", bodies(0, 400))
-      await more(50)
-      await gateway.restart("SIGKILL")
-      await more(300)
-      await redis.add("read:orders", "body", bodies(400, 400))
-      await Effect.runPromise(Effect.andThen(redis.kill, redis.start))
-      await redis.prepare()
-      await redis.add("read:orders", "body", bodies(800, 200))
-      await more(999)
-      await gateway.eventually("all is acknowledged", async () =>
-        (await redis.pending("read:orders")) === 0 ? true : null
-      )
-      const numbers = await gateway.sql(
-        "select count(*) as n, count(distinct convert_from(body, 'utf8')) as kinds from requests where source_id = $1",
-        [source.id]
-      )
-      expect(numbers.map(({ kinds, n }) => [Number(n), Number(kinds)])).toEqual([[1_000, 1_000]])
-      await gateway.api("DELETE", `/sources/${source.id}`)
-    }
-  )
+  it("Each entry of the stream is one request, after kill -9 of the gateway and of the server", async ({
+    gateway,
+    redis
+  }) => {
+    const source = await subscribe(gateway, redis.port, "read:orders")
+    const stored = async () =>
+      Number((await gateway.sql("select count(*) as n from requests where source_id = $1", [source.id]))[0]!["n"])
+    const more = (than: number) =>
+      gateway.eventually(`more than ${than} are stored`, async () => ((await stored()) > than ? true : null))
+    await redis.add("read:orders", "body", bodies(0, 400))
+    await more(50)
+    await gateway.restart("SIGKILL")
+    await more(300)
+    await redis.add("read:orders", "body", bodies(400, 400))
+    await Effect.runPromise(Effect.andThen(redis.kill, redis.start))
+    await redis.prepare()
+    await redis.add("read:orders", "body", bodies(800, 200))
+    await more(999)
+    await gateway.eventually("all is acknowledged", async () =>
+      (await redis.pending("read:orders")) === 0 ? true : null
+    )
+    const numbers = await gateway.sql(
+      "select count(*) as n, count(distinct convert_from(body, 'utf8')) as kinds from requests where source_id = $1",
+      [source.id]
+    )
+    expect(numbers.map(({ kinds, n }) => [Number(n), Number(kinds)])).toEqual([[1_000, 1_000]])
+    await gateway.api("DELETE", `/sources/${source.id}`)
+  })
 
   it("What a dead consumer of the group was given is taken over, and what was deleted meanwhile is forgotten", async ({
     gateway,

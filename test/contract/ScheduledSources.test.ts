@@ -51,7 +51,7 @@ it("A schedule that has come due is delivered to the target of its connection, a
     edges: [{ source_type: "trigger", target_step_id: "shout" }]
   })
   await comeDue(gateway, source.id)
-  const [delivered] = await target.next(1, 30_000)
+  const [delivered] = await target.next()
   const body = JSON.parse(delivered!.body.toString())
   expect(body).toEqual({ report: "nightly", for: expect.any(String), by: source.name })
   expect(delivered!.headers).toMatchObject({ "x-kind": "report", "content-type": "application/json" })

@@ -209,19 +209,19 @@ describe("Moved slug", () => {
         sent.push({ path, owner: since === changes ? before : null, status })
       }
     }
-    const senders = Array.from({ length: 6 }, sender)
-    for (let round = 0; round < 12; round++) {
-      const [from, to] = round % 2 === 0 ? [one, other] : [other, one]
-      owner = null
-      changes++
-      await patch(from, { url: null })
-      await patch(to, { url: urlOf(slug) })
-      owner = to.id
-      const until = count + 12
-      await gateway.eventually("requests to the new owner", async () => (count >= until ? true : null))
+    const move = async (): Promise<void> => {
+      for (let round = 0; round < 12; round++) {
+        const [from, to] = round % 2 === 0 ? [one, other] : [other, one]
+        owner = null
+        changes++
+        await patch(from, { url: null })
+        await patch(to, { url: urlOf(slug) })
+        owner = to.id
+        const until = count + 12
+        await gateway.eventually("requests to the new owner", async () => (count >= until ? true : null))
+      }
     }
-    work.done = true
-    await Promise.all(senders)
+    await Promise.all([...Array.from({ length: 6 }, sender), move().finally(() => (work.done = true))])
     const stored = new Map<string, string>()
     for (const source of [one, other]) for (const path of await pathsOf(source)) stored.set(path, source.id)
     for (const { owner, path, status } of sent) {

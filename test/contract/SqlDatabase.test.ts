@@ -55,9 +55,14 @@ it("Events that wait for a SQL destination are rows of few statements, and each 
   gateway
 }) => {
   const ask = (statement: string) => Effect.runPromise(database.query(statement))
-  await ask("create table batched (event_id text primary key, payload jsonb check ((payload->>'n')::int <> 7))")
-  await ask("create role batch_writer login password 'change-me'")
-  await ask("grant insert, select on batched to batch_writer")
+  // Names of this try alone: the server is that of the file, and has what an earlier try has made.
+  const [table, username] = ["batched", "writer"].map((name) => gateway.name(name).replaceAll("-", "_")) as [
+    string,
+    string
+  ]
+  await ask(`create table "${table}" (event_id text primary key, payload jsonb check ((payload->>'n')::int <> 7))`)
+  await ask(`create role "${username}" login password 'change-me'`)
+  await ask(`grant insert, select on "${table}" to "${username}"`)
   const destination = await gateway.api("POST", "/destinations", {
     name: gateway.name("batched"),
     type: "SQL_DATABASE",
@@ -65,13 +70,13 @@ it("Events that wait for a SQL destination are rows of few statements, and each 
       host: "127.0.0.1",
       port: database.port,
       database: database.database,
-      table: "batched",
+      table,
       event_id_column: "event_id",
       conflict_mode: "IGNORE",
       tls_mode: "disable",
       batch: { max_count: 20, max_wait_ms: 1_000 },
       auth_type: "DATABASE_PASSWORD",
-      auth: { username: "batch_writer", password: "change-me" }
+      auth: { username, password: "change-me" }
     }
   })
   const source = await gateway.source()
@@ -91,7 +96,9 @@ it("Events that wait for a SQL destination are rows of few statements, and each 
   })
   expect(new Set(attempts.map(({ event_id }) => event_id)).size).toBe(60)
   expect(attempts.flatMap(({ error_code }) => error_code ?? [])).toEqual(["DB_CONSTRAINT"])
-  const [found] = await ask("select count(*)::int as rows, count(distinct xmin::text)::int as statements from batched")
+  const [found] = await ask(
+    `select count(*)::int as rows, count(distinct xmin::text)::int as statements from "${table}"`
+  )
   expect(found).toMatchObject({ rows: 59 })
   // Three full ones, of which the refused one was halved five times.
   expect(found!["statements"]).toBeLessThan(20)

@@ -46,30 +46,26 @@ const left = async ({ json }: Moto, QueueUrl: string) => {
 }
 
 describe.skipIf(motoIsMissing !== null)("Source in SQS (skipped if moto is not installed)", () => {
-  it(
-    "Each message of the queue is one request, after kill -9 of the gateway",
-    { timeout: 300_000 },
-    async ({ gateway, moto }) => {
-      const queue = await moto.queue("orders")
-      const source = await subscribe(gateway, queue, moto.key)
-      const stored = async () =>
-        Number((await gateway.sql("select count(*) as n from requests where source_id = $1", [source.id]))[0]!["n"])
-      const more = (than: number) =>
-        gateway.eventually(`more than ${than} are stored`, async () => ((await stored()) > than ? true : null))
-      await send(moto, queue, 0, 200)
-      await more(20)
-      await gateway.restart("SIGKILL")
-      await send(moto, queue, 200, 200)
-      await more(399)
-      await gateway.eventually("all are deleted", async () => ((await left(moto, queue)) === 0 ? true : null))
-      const numbers = await gateway.sql(
-        "select count(*) as n, count(distinct convert_from(body, 'utf8')) as kinds from requests where source_id = $1",
-        [source.id]
-      )
-      expect(numbers.map(({ kinds, n }) => [Number(n), Number(kinds)])).toEqual([[400, 400]])
-      await gateway.api("DELETE", `/sources/${source.id}`)
-    }
-  )
+  it("Each message of the queue is one request, after kill -9 of the gateway", async ({ gateway, moto }) => {
+    const queue = await moto.queue("orders")
+    const source = await subscribe(gateway, queue, moto.key)
+    const stored = async () =>
+      Number((await gateway.sql("select count(*) as n from requests where source_id = $1", [source.id]))[0]!["n"])
+    const more = (than: number) =>
+      gateway.eventually(`more than ${than} are stored`, async () => ((await stored()) > than ? true : null))
+    await send(moto, queue, 0, 200)
+    await more(20)
+    await gateway.restart("SIGKILL")
+    await send(moto, queue, 200, 200)
+    await more(399)
+    await gateway.eventually("all are deleted", async () => ((await left(moto, queue)) === 0 ? true : null))
+    const numbers = await gateway.sql(
+      "select count(*) as n, count(distinct convert_from(body, 'utf8')) as kinds from requests where source_id = $1",
+      [source.id]
+    )
+    expect(numbers.map(({ kinds, n }) => [Number(n), Number(kinds)])).toEqual([[400, 400]])
+    await gateway.api("DELETE", `/sources/${source.id}`)
+  })
 
   it("Messages of a group of a FIFO queue become requests in their order, with their group", async ({
     gateway,

@@ -24,7 +24,7 @@ it("A destination that fails is told of at the target of the system source, and 
   const path = `/e/${route.source.id}`
   expect((await request(gateway.port, { path, body: "{}" })).status).toBe(200)
 
-  const told = await alarms.next(2, 30_000)
+  const told = await alarms.next(2)
   const bodies = told.map(({ body }) => JSON.parse(body.toString()))
   expect(bodies.map(({ type }): string => type).toSorted()).toEqual(["destination.failing", "event.failed"])
   for (const { data, subject } of bodies) {

@@ -83,7 +83,11 @@ describe("Metrics of the gateway", () => {
       const now = await scrape()
       const more = (name: string, labels?: Record<string, string>) =>
         (sampleValue(now, name, labels) ?? 0) - (sampleValue(before, name, labels) ?? 0)
-      return more("tidegate_attempts_total", { error: "none" }) === 1 ? { now, more } : null
+      const isThere =
+        more("tidegate_attempts_total", { error: "none" }) === 1 &&
+        more("tidegate_events_total", { outcome: "SUCCESSFUL" }) === 1 &&
+        more("tidegate_journal_commit_records_sum", { kind: "attempt" }) === 1
+      return isThere ? { now, more } : null
     })
     const { more, now } = after
     expect(more("tidegate_requests_total", { outcome: "accepted" })).toBe(1)

@@ -117,10 +117,11 @@ describe.skipIf(!hasBrowser)("Cost of an open dashboard", () => {
     page
   }) => {
     await open(page, "Bins")
-    const opened = page.waitForEvent("websocket")
-    await page.getByRole("button", { name: "New bin" }).click()
+    const [stream] = await Promise.all([
+      page.waitForEvent("websocket"),
+      page.getByRole("button", { name: "New bin" }).click()
+    ])
     await heading(page, "Bin").waitFor()
-    const stream = await opened
     await page.getByText("Live", { exact: true }).waitFor()
     const url = await page.locator("dd code").first().textContent()
     await show(page, "hidden")

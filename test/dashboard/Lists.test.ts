@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest"
 import { addFilter, hasBrowser, heading, it as pageIt, settled, turnTo, violations } from "../support/DashboardPage.ts"
+import { patience } from "../support/Waiting.ts"
 
 const it = pageIt.extend("sent", { scope: "file" }, async ({ gateway, startTarget }) => {
   const target = await startTarget()
@@ -38,7 +39,7 @@ describe.skipIf(!hasBrowser)("Lists of the dashboard", () => {
     await page.reload()
     await chip("Status: Successful").press("Delete")
     await page.waitForURL((url) => !url.searchParams.has("status"))
-    await expect.poll(() => page.evaluate("document.activeElement.className")).toBe("chip")
+    await expect.poll(() => page.evaluate("document.activeElement.className"), { timeout: patience }).toBe("chip")
     await page.keyboard.press("Backspace")
     await page.waitForURL((url) => !url.searchParams.has("source_id"))
     await addFilter(page, "status:failed")
@@ -67,9 +68,7 @@ describe.skipIf(!hasBrowser)("Lists of the dashboard", () => {
     await page.getByRole("button", { name: "Remove the filter Status: Failed" }).click()
     const row = page.locator(`.list a[href$="/attempts/${id}"]`)
     await row.waitFor()
-    const opened = page.context().waitForEvent("page")
-    await row.click({ modifiers: ["ControlOrMeta"] })
-    const tab = await opened
+    const [tab] = await Promise.all([page.context().waitForEvent("page"), row.click({ modifiers: ["ControlOrMeta"] })])
     await tab.waitForURL(new RegExp(`/attempts/${id}`))
     await tab.close()
     await page.locator("h1").click()

@@ -5,7 +5,7 @@ import { describe, expect } from "vitest"
 import { hasBrowser, heading, it as pageIt, settled } from "../support/DashboardPage.ts"
 import { FakeProviderServer } from "../support/FakeProviderServer.ts"
 import { fill, slack } from "../support/Showcase.ts"
-import { sleep } from "../support/Waiting.ts"
+import { patience, sleep } from "../support/Waiting.ts"
 
 /*
  * Pictures of every page of the dashboard, for docs. `PICTURES=5 npm test -- test/dashboard/Pictures.test.ts -u` takes them: it fills a
@@ -67,7 +67,8 @@ const shots: Readonly<Record<string, Shot>> = {
     first: async (page) => {
       await page.getByLabel("or its id").fill(await page.evaluate(() => sessionStorage.getItem("sample") ?? ""))
       await page.getByRole("button", { name: "Take it" }).click()
-      await expect.poll(() => page.getByLabel("The sample as JSON").inputValue()).toContain("order-")
+      const sample = page.getByLabel("The sample as JSON")
+      await expect.poll(() => sample.inputValue(), { timeout: patience }).toContain("order-")
       await page.getByRole("button", { name: "Run it" }).click()
       await page.getByRole("region", { name: "What changed" }).waitFor()
     }

@@ -98,7 +98,9 @@ describe.skipIf(!hasBrowser)("Forms of resources", () => {
     const trying = page.getByRole("button", { name: "Try it", exact: true })
     await trying.click()
     await expect.poll(() => rate.getAttribute("aria-invalid"), { timeout: patience }).toBe("true")
-    await expect.poll(() => rate.evaluate("document.activeElement.name")).toBe("config.rate_limit")
+    await expect
+      .poll(() => rate.evaluate("document.activeElement.name"), { timeout: patience })
+      .toBe("config.rate_limit")
     // It is said once: at the field, and not beside the button as well.
     expect(await page.getByRole("alert").count()).toBe(1)
     await rate.fill("9")

@@ -113,7 +113,7 @@ describe.skipIf(!hasBrowser)("What each role is offered", () => {
     expect(new Set(found).size).toBeGreaterThan(70)
     expect(unknownOf(found)).toEqual([])
     await expect(await tableOf(await routesOf())).toMatchFileSnapshot(resolve(root, "docs/dashboard/actions.md"))
-  }, 300_000)
+  })
 
   it("No page offers a project key a call for which it lacks a scope or a grant, and what it may do is offered", async ({
     gateway,
@@ -156,5 +156,5 @@ describe.skipIf(!hasBrowser)("What each role is offered", () => {
     expect(executor.operations).toEqual(new Set(["POST /events/{id}/retry", "POST /events/bulk_operations/{id}/run"]))
     // Each of the pages has something for one of them: otherwise the walk would prove nothing.
     expect(new Set([...editor.routes, ...executor.routes])).toEqual(new Set(readByKeys))
-  }, 300_000)
+  })
 })

@@ -71,8 +71,7 @@ const postgres = (access: Access, home: Home.Home, close: () => Promise<void>): 
       await query(superuserUrl, `alter system set commit_delay = ${isSlow ? 100_000 : 0}`)
       await query(superuserUrl, "select pg_reload_conf()")
     },
-    back: () =>
-      waitUntil("PostgreSQL is back", async () => (await ask("select 1")).length === 1, { patienceMs: 30_000 }),
+    back: () => waitUntil("PostgreSQL is back", async () => (await ask("select 1")).length === 1),
     close
   }
 }

@@ -118,7 +118,9 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
     await load.stop()
     await operations?.stop()
     const settled = await settle(world, findings)
-    await waitUntil("the target is idle", () => target.isIdle(400), { patienceMs: 45_000 })
+    await waitUntil("the target is idle", () => target.isIdle(400), {
+      patienceMs: patience(world, recoveryMs)
+    })
 
     const settledMs = now() - loadEndedAt
     partIsOver("settle")

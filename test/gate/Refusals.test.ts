@@ -24,9 +24,6 @@ const settings = [
   "vitest.config.ts"
 ]
 
-/** A busy machine takes its time, and `check` runs four programs. */
-const patience = { timeout: 120_000 }
-
 let folder: string
 
 /** These paths in a folder of their own, with what is installed. */
@@ -89,16 +86,16 @@ describe("npm run check", () => {
   )
   afterAll(remove)
 
-  it("The check passes for sound code", patience, () => sound("check"))
+  it("The check passes for sound code", () => sound("check"))
 
-  it("The check refuses code in another format, although its other programs pass", patience, async () => {
+  it("The check refuses code in another format, although its other programs pass", async () => {
     const output = await refusal(["check"], {
       "packages/interpolation/src/Bad.ts": ["export const count = 'one';"]
     })
     expect(output).toMatch(/Bad\.ts[\s\S]*Format issues found/)
   })
 
-  it("The check reports type errors and lint errors together, each by its file", patience, async () => {
+  it("The check reports type errors and lint errors together, each by its file", async () => {
     const output = await refusal(["check"], {
       "packages/interpolation/src/BadType.ts": ['export const count: number = "one"'],
       "packages/interpolation/src/BadLint.ts": [
@@ -120,29 +117,25 @@ describe("Architecture suite", () => {
   beforeAll(() => copy([...settings, "apps", "packages", "test"]))
   afterAll(remove)
 
-  it("The architecture suite passes for sound code", patience, () => sound(...architecture))
+  it("The architecture suite passes for sound code", () => sound(...architecture))
 
-  it(
-    "The architecture suite refuses a wrong layer, SQL outside of storage, and a module that is not exported",
-    patience,
-    async () => {
-      const output = await refusal(architecture, {
-        "packages/storage/src/Bad.ts": [
-          'export { ConnectionEntity } from "@tidegate/entities/Connection/ConnectionProtocol"'
-        ],
-        "packages/ingress/src/Bad.ts": [
-          'import { SqlClient } from "effect/sql"',
-          'import { Effect } from "effect"',
-          "",
-          "export const bad = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select id from events`)"
-        ],
-        "packages/ingress/src/Unexported.ts": ['export { strikes } from "@tidegate/verification/Credentials"']
-      })
-      expect(output).toContain(
-        "packages/storage/src/Bad.ts must not import @tidegate/entities/Connection/ConnectionProtocol"
-      )
-      expect(output).toContain("packages/ingress/src/Bad.ts has a statement")
-      expect(output).toContain('"./Credentials": "./src/Credentials.ts"')
-    }
-  )
+  it("The architecture suite refuses a wrong layer, SQL outside of storage, and a module that is not exported", async () => {
+    const output = await refusal(architecture, {
+      "packages/storage/src/Bad.ts": [
+        'export { ConnectionEntity } from "@tidegate/entities/Connection/ConnectionProtocol"'
+      ],
+      "packages/ingress/src/Bad.ts": [
+        'import { SqlClient } from "effect/sql"',
+        'import { Effect } from "effect"',
+        "",
+        "export const bad = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select id from events`)"
+      ],
+      "packages/ingress/src/Unexported.ts": ['export { strikes } from "@tidegate/verification/Credentials"']
+    })
+    expect(output).toContain(
+      "packages/storage/src/Bad.ts must not import @tidegate/entities/Connection/ConnectionProtocol"
+    )
+    expect(output).toContain("packages/ingress/src/Bad.ts has a statement")
+    expect(output).toContain('"./Credentials": "./src/Credentials.ts"')
+  })
 })

@@ -59,7 +59,10 @@ const answers: ReadonlyArray<readonly [name: string, answer: (socket: Socket) =>
   ],
   [
     "one byte at a time",
-    (socket) => void setInterval(() => socket.write("H"), 200).unref(),
+    (socket) => {
+      const timer = setInterval(() => socket.write("H"), 200)
+      socket.once("close", () => clearInterval(timer))
+    },
     { http: "PROTOCOL_ERROR", feed: "PROTOCOL_ERROR" }
   ],
   [

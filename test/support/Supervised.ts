@@ -14,6 +14,7 @@ export class Supervised {
   said = ""
   complained = ""
   readonly ended: Promise<number | null>
+  readonly #over = new AbortController()
 
   private constructor(child: ChildProcess, port: number) {
     this.child = child
@@ -61,14 +62,15 @@ export class Supervised {
     return (JSON.parse((await this.call("POST", "/v1/sources", { name: "orders" })).text) as { id: string }).id
   }
 
-  /** Senders that keep their connections, and senders that open one for each request, until `stop`. */
+  /** Senders that keep their connections, and senders that open one for each request, until `stop`, or until all of it is closed. */
   send(source: string): {
     readonly accepted: Array<string>
     readonly failed: Array<string>
     readonly stop: () => Promise<void>
   } {
     const [accepted, failed]: [Array<string>, Array<string>] = [[], []]
-    const until = new AbortController()
+    const ending = new AbortController()
+    const until = AbortSignal.any([ending.signal, this.#over.signal])
     const once = async (pool: Pool): Promise<void> => {
       try {
         const { body, statusCode } = await pool.request({ method: "POST", path: `/e/${source}`, body: "{}" })
@@ -81,11 +83,11 @@ export class Supervised {
     }
     const kept = Array.from({ length: 8 }, async () => {
       const pool = new Pool(this.origin, { connections: 1 })
-      while (!until.signal.aborted) await once(pool)
+      while (!until.aborted) await once(pool)
       await pool.close()
     })
     const fresh = Array.from({ length: 2 }, async () => {
-      while (!until.signal.aborted) {
+      while (!until.aborted) {
         const pool = new Pool(this.origin, { connections: 1 })
         await once(pool)
         await pool.close()
@@ -95,13 +97,14 @@ export class Supervised {
       accepted,
       failed,
       stop: async () => {
-        until.abort()
+        ending.abort()
         await Promise.all([...kept, ...fresh])
       }
     }
   }
 
   async close(): Promise<void> {
+    this.#over.abort()
     if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill("SIGTERM")
     await this.ended
   }

@@ -40,6 +40,7 @@ export class Target {
   readonly #usual: Reply
   readonly #server: Server
   readonly #waiting = new Set<() => void>()
+  #isClosed = false
 
   private constructor(server: Server, usual: Reply) {
     this.#server = server
@@ -79,7 +80,10 @@ export class Target {
           abandoned
         }
         target.received.push(received)
-        void target.reply(response, received)
+        // What a reply still waits for when its test is over fails no other test.
+        Promise.resolve(target.reply(response, received)).catch((error: unknown) => {
+          if (!target.#isClosed) throw error
+        })
         for (const look of target.#waiting) look()
       })
     })
@@ -125,6 +129,7 @@ export class Target {
   }
 
   close(): Promise<void> {
+    this.#isClosed = true
     this.#server.closeAllConnections()
     return new Promise((resolve) => this.#server.close(() => resolve()))
   }

@@ -90,7 +90,7 @@ export class TokenProvider {
         answer(request, response)
         return
       }
-      void bodyOf(request).then((body) => {
+      const answered = (body: string): void => {
         const form = Object.fromEntries(new URLSearchParams(body))
         this.calls.push({ authorization: request.headers.authorization ?? null, form })
         if (this.instead !== null) {
@@ -109,7 +109,9 @@ export class TokenProvider {
           return end(chunk)
         }) as typeof response.end
         answer(request, response)
-      })
+      }
+      // A gateway that is killed amid its request gets nothing.
+      bodyOf(request).then(answered, () => void response.destroy())
     })
   }
 

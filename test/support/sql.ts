@@ -19,6 +19,8 @@ interface Open {
 const idle = new Map<string, Array<Open>>()
 /** A connection without statements for this time is closed, so that it keeps neither a process nor a database from its end. */
 const idleMs = 500
+/** For a connection; a server that stands still is not waited for without end. */
+const connectTimeout = "20 seconds"
 
 const open = async (url: string): Promise<Open> => {
   const { hostname, port } = new URL(url)
@@ -35,7 +37,7 @@ const open = async (url: string): Promise<Open> => {
         url: Redacted.make(url),
         stream,
         applicationName: "test",
-        connectTimeout: "2 seconds"
+        connectTimeout
       }).pipe(Scope.provide(scope))
     )
     return { connection, socket: sockets[0]!, scope, timer: undefined }
@@ -61,7 +63,8 @@ const keep = (url: string, used: Open): void => {
   others.push(used)
   used.timer = setTimeout(() => {
     others.splice(others.indexOf(used), 1)
-    void close(used)
+    // Its server may have been killed meanwhile.
+    close(used).catch(() => {})
   }, idleMs)
 }
 

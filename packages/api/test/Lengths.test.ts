@@ -39,7 +39,7 @@ const unitChecks = ({
   })
 
 describe("Schemas of what callers write", () => {
-  it("Schemas do not limit any text by its UTF-16 units", { timeout: 60_000 }, async () => {
+  it("Schemas do not limit any text by its UTF-16 units", async () => {
     const files = globSync([`${folders}/**/*.ts`, "api/src/contract/*.ts"], { cwd: `${import.meta.dirname}/../..` })
     const modules: ReadonlyArray<object> = await Promise.all(
       files.map((file) => import(/* @vite-ignore */ `../../${file}`))
@@ -66,7 +66,7 @@ const step = (
     ? { id: "only_paid", kind: "filter", name, config: { conditions: { body: { a: 1 } }, note: name } }
     : { id: "paths", kind: "branch", name: "", config: { paths } }
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("Length of names and texts", (it) => {
+layer(server, { excludeTestServices: true })("Length of names and texts", (it) => {
   it.effect("Name or text may have the stated maximum of characters and not one more", () =>
     Effect.gen(function* () {
       const { token: key } = yield* somebody

@@ -21,7 +21,7 @@ const authors = Effect.fnUntraced(function* (id: string) {
   return rows.map((row) => row.created_by_user_id)
 })
 
-layer(server, { timeout: "60 seconds", excludeTestServices: true })("Workflow versions", (it) => {
+layer(server, { excludeTestServices: true })("Workflow versions", (it) => {
   it.effect("Workflow version names the user who made it, or null for an API key", () =>
     Effect.gen(function* () {
       const [ada, bob] = [yield* somebody, yield* somebody]

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { type WebSocket, WebSocketServer } from "ws"
+import { freePort } from "../../../test/support/Ports.ts"
 import { localTarget, openTunnel, type TunnelEvent, type TunnelOptions } from "../src/Tunnel.ts"
 
 /** The tunnel's client with a mock of the gateway that speaks its protocol, and an app on the same machine. */
@@ -208,9 +209,7 @@ describe("Client tunnel", () => {
     expect(await peer.results.take()).toMatchObject({ status: 502, error: expect.stringContaining("TIMEOUT") })
     peer.socket.close(4001)
 
-    const nobody = createServer()
-    const port = await listening(nobody)
-    await new Promise((resolve) => nobody.close(resolve))
+    const port = await freePort()
     open({ localUrl: `http://127.0.0.1:${port}` })
     const [again, refused] = [await gateway.peers.take(), await gateway.peers.take()]
     const unreachable = [again, refused].find(({ url }) => url.includes(`%3A${port}%2F`))!

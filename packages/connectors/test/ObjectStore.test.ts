@@ -378,8 +378,8 @@ describe("Large object", () => {
     }
     let timer = setImmediate(count)
     const message = event(Buffer.alloc(10 * 1024 * 1024, "x"))
-    const { headers } = await sender.complete!(prepared(sender, message), facts(message))
-    clearImmediate(timer)
+    const completed = sender.complete!(prepared(sender, message), facts(message))
+    const { headers } = await completed.finally(() => clearImmediate(timer))
     expect(turns).toBeGreaterThan(2)
     expect(headers).toContain("content-md5")
     const { verdict } = await put(sender, message)

@@ -76,7 +76,7 @@ export const startStore = async (buckets: ReadonlyArray<string>, key: StoreKey =
   const hooks: StoreHooks = { refusal: () => null, stored: () => Promise.resolve() }
   /** By bucket and key, decoded. */
   const objects = new Map<string, StoredObject>()
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await buffer(request)
     const fault = await faultOf(request, body, key, [region, "auto"])
     if (fault !== null) {
@@ -104,7 +104,9 @@ export const startStore = async (buckets: ReadonlyArray<string>, key: StoreKey =
         .writeHead(200, { "content-type": type, ...(coding === undefined ? {} : { "content-encoding": coding }) })
         .end(found.body)
     }
-  })
+  }
+  // A sender that is killed amid its body gets nothing.
+  const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()))
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const { port } = server.address() as AddressInfo
   return {

@@ -298,7 +298,7 @@ describe("Time limit of a stream", () => {
     })
     await using egress = await openEgress()
     const startedAt = performance.now()
-    const { ended, events } = read(egress, { url: target.url, timeoutMs: 1_000 })
+    const { ended, events } = read(egress, { url: target.url, timeoutMs: 2_000 })
     expect((await ended).errorCode).toBeNull()
     expect(performance.now() - startedAt).toBeGreaterThan(2_000)
     expect(bodyOf(events)).toBe(spoken)

@@ -209,7 +209,7 @@ const deliver = Effect.gen(function* () {
   yield* deliverAlerts
 })
 
-layer(world, { excludeTestServices: true, timeout: 60_000 })("Delivery of alerts", (it) => {
+layer(world, { excludeTestServices: true })("Delivery of alerts", (it) => {
   // The clock is the test's own; what the database was made by had the real one.
   const test = (title: string, body: () => Effect.Effect<void, unknown, World>) =>
     it.effect(title, () =>

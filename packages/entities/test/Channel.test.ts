@@ -144,7 +144,7 @@ const another = Effect.fnUntraced(function* (source_id: string, until: Step["do"
   return { advance, perform: perform(channel, next as CallingStep) }
 })
 
-layer(world, { excludeTestServices: true, timeout: "60 seconds" })("Actor of a channel", (it) => {
+layer(world, { excludeTestServices: true })("Actor of a channel", (it) => {
   it.effect("A channel makes its first poll, then subscribes, and is due again when the next safety poll is", () =>
     Effect.gen(function* () {
       const { actor, source_id } = yield* created()

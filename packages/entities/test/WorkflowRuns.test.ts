@@ -241,7 +241,7 @@ layer(world, { excludeTestServices: true })("Runs of a workflow", (it) => {
       }
       coming.push(Effect.succeed({ kind: "succeeded", output, ports: ["out"] }))
       const run = yield* receive(workflow, {})
-      yield* wake(workflow.id).pipe(Effect.timeout("10 seconds"))
+      yield* wake(workflow.id).pipe(Effect.timeout("60 seconds"))
       expect(yield* runOf(run)).toMatchObject({
         status: "failed",
         outcome: "cancelled",
@@ -270,7 +270,7 @@ layer(world, { excludeTestServices: true })("Runs of a workflow", (it) => {
         }>`select finished_at from workflow_runs where id = ${run}`
         return found!.finished_at ?? (yield* Effect.fail("under way"))
       })
-      const finished = yield* Effect.retry(ended, { schedule: Schedule.spaced("20 millis"), times: 500 })
+      const finished = yield* Effect.retry(ended, { schedule: Schedule.spaced("20 millis"), times: 3_000 })
       expect(finished.getTime()).toBeGreaterThanOrEqual(row!.due_at.getTime())
     })
   )

@@ -1,19 +1,14 @@
 import { Effect } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
-import { createServer } from "node:net"
 import { fileURLToPath } from "node:url"
+import * as Ports from "../../../test/support/Ports.ts"
 
 /** What suites need that start a real broker for themselves. */
 
 export const fixture = (name: string): string =>
   fileURLToPath(new URL(`../../egress/test/fixtures/${name}.pem`, import.meta.url))
 
-export const freePort = Effect.callback<number>((resume) => {
-  const server = createServer().listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as { port: number }
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
+export const freePort = Effect.promise(Ports.freePort)
 
 /** Ends a process with all that it has started. It has ended when nobody holds its output any more. */
 export const ended = (child: ChildProcess | undefined) =>

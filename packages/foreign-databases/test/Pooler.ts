@@ -1,19 +1,13 @@
 import { Effect, type Scope } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { chmodSync, existsSync, writeFileSync } from "node:fs"
-import { connect, createServer } from "node:net"
+import { connect } from "node:net"
 import { join } from "node:path"
+import { freePort } from "../../../test/support/Ports.ts"
 import { temporaryFolder } from "../../../test/temporaryFolder.ts"
 
 /** The program of a real PgBouncer, where one is installed (`apt-get install pgbouncer`). */
 export const program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/opt/homebrew/bin/pgbouncer"].find(existsSync)
-
-const freePort = Effect.callback<number>((resume) => {
-  const server = createServer().listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as { port: number }
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 const isThere = (port: number) =>
   Effect.callback<boolean>((resume) => {
@@ -46,7 +40,7 @@ export const pooler = Effect.fnUntraced(function* (
   more: ReadonlyArray<string> = []
 ): Effect.fn.Return<Pooler, never, Scope.Scope> {
   const folder = yield* temporaryFolder
-  const port = yield* freePort
+  const port = yield* Effect.promise(freePort)
   const [settings, users] = [join(folder, "pgbouncer.ini"), join(folder, "users.txt")]
   const write = (poolSize: number): void =>
     writeFileSync(

@@ -213,7 +213,7 @@ describe("Proxied answer", () => {
       await speaking.opened
       speak(response)
     })
-    await using proxy = await openProxy(target.url, { settings: { timeout_ms: 1_000, capture_response_bytes: 20 } })
+    await using proxy = await openProxy(target.url, { settings: { timeout_ms: 2_000, capture_response_bytes: 20 } })
     const askedAt = performance.now()
     const response = await fetch(proxy.url)
     const beganMs = performance.now() - askedAt

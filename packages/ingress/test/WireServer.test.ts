@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import type { Server, ServerResponse } from "node:http"
-import { type AddressInfo, connect, createServer, type Socket } from "node:net"
+import { type AddressInfo, connect, type Socket } from "node:net"
 import { createInterface } from "node:readline"
 import { afterEach, describe, expect, it } from "vitest"
 import type { FramedMessage } from "../src/wire/FramedMessage.ts"
 import { type Capacity, wireServer } from "@tidegate/ingress/wire/WireServer"
+import { freePort } from "../../../test/support/Ports.ts"
 import { requestBytes, talk } from "../../../test/support/RawHttp.ts"
 
 const sockets = new Set<Socket>()
@@ -103,11 +104,7 @@ describe("Ingress connections", () => {
       expect(await both("0")).toEqual(["listening", "listening"])
       await both("close")
       for (let round = 0; round < 20; round++) {
-        const free = createServer()
-        await once(free.listen(0, "127.0.0.1"), "listening")
-        const { port } = free.address() as AddressInfo
-        await new Promise((resolve) => void free.close(resolve))
-        expect((await both(String(port))).toSorted()).toEqual(["EADDRINUSE", "listening"])
+        expect((await both(String(await freePort()))).toSorted()).toEqual(["EADDRINUSE", "listening"])
         await both("close")
       }
     } finally {

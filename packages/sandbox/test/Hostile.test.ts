@@ -99,12 +99,9 @@ describe.each(Object.entries(paths))("Hostile code %s", (_, { isolation, ...opti
     const lanes = Array.from({ length: 4 }, async () => {
       for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) await meet(entry[1], entry[0])
     })
-    const during = callGood(() => isOver)
-    await Promise.all(lanes)
-    isOver = true
-    console.log(
-      `a good team's calls: alone ${spread(without)}; beside ${all.length} hostile scripts ${spread(await during)}`
-    )
+    const met = Promise.all(lanes).finally(() => (isOver = true))
+    const [during] = await Promise.all([callGood(() => isOver), met])
+    console.log(`a good team's calls: alone ${spread(without)}; beside ${all.length} hostile scripts ${spread(during)}`)
   }, 900_000)
   afterAll(() => sandbox[Symbol.asyncDispose]())
 

@@ -9,6 +9,7 @@ import { day, ensurePartitions } from "../src/retention/Partitions.ts"
 import { growing } from "../src/Tables.ts"
 import { fill, hotStatements, world } from "./HotStatements.ts"
 import { planned } from "./Planned.ts"
+import { withoutAutovacuum } from "./withoutAutovacuum.ts"
 
 /**
  * Rows and index entries that tables of the event path have been read for, by this database so far. A connection reports its counts
@@ -70,6 +71,7 @@ describe.each(Object.entries(looked))("Hot statements planned %s", (_, planned) 
   layer(world, { excludeTestServices: true })((it) => {
     it.effect("Hot statements read only needed rows by index, however many rows there are since", () =>
       Effect.gen(function* () {
+        yield* withoutAutovacuum
         const few = yield* planned
         for (const [, { run }] of bounded) yield* run(few)
         const many = yield* fill(10_000, 30)

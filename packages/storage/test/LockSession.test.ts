@@ -82,7 +82,7 @@ layer(World.layer, { excludeTestServices: true })("Session of a runner's locks",
       expect(Option.getOrElse(told, () => [])).toEqual([])
       const again = yield* Effect.retry(first.refresh(address(1), shards), {
         schedule: Schedule.spaced("50 millis"),
-        times: 100
+        times: 1_200
       })
       expect(again).toEqual([])
       expect(yield* first.acquire(address(1), shards)).toEqual([])
@@ -107,7 +107,7 @@ layer(World.layer, { excludeTestServices: true })("Session of a runner's locks",
             expect(
               yield* Effect.retry(second.refresh(address(2), shards), {
                 schedule: Schedule.spaced("50 millis"),
-                times: 100
+                times: 1_200
               })
             ).toEqual([])
           }),

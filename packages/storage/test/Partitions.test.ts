@@ -3,6 +3,7 @@ import { Effect, Exit, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { DatabaseLink } from "../../../test/support/DatabaseLink.ts"
+import { timesSlower } from "../../../test/support/LoopHeld.ts"
 import { freshDatabase } from "../../../test/postgres.ts"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
@@ -133,7 +134,7 @@ it.live(
           return { dropping }
         })
       )
-      expect(waited).toBeLessThan(5_000)
+      expect(waited).toBeLessThan(5_000 * timesSlower())
       const { dropping } = yield* dropped
       const exit = yield* Effect.promise(() => dropping)
       expect(exit).toEqual(Exit.succeed(true))

@@ -2,6 +2,7 @@ import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import * as ControlPlane from "./controlPlane.ts"
+import { withoutAutovacuum } from "./withoutAutovacuum.ts"
 
 const { createConnection, createDestination, createSource, team } = ControlPlane
 
@@ -19,6 +20,7 @@ layer(ControlPlane.layerOf({ connections: 1 }), { excludeTestServices: true })("
   it.effect("The rows of a team are found by id, even with plans made when the team had few rows", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      yield* withoutAutovacuum
       const connect = Effect.gen(function* () {
         const ends = { source_id: (yield* createSource()).id, destination_id: (yield* createDestination()).id }
         yield* createConnection(ends)

@@ -79,7 +79,7 @@ const retry = (team: string, age: number, n: number) => {
   return Effect.as(retryEvent({ team_id: team, event_id, id, shardOf: () => 1 }), id)
 }
 
-layer(world, { excludeTestServices: true, timeout: "2 minutes" })("Forty days of three teams", (it) => {
+layer(world, { excludeTestServices: true })("Forty days of three teams", (it) => {
   /** Waits within its time, beyond it but within the grace, and for longer than that; and what nothing can come of. */
   const made = { fresh: "", late: "", retried: "", given: "", route: "", lateRetry: "", keeper: "" }
   /** A day that somebody who does not keep it waits for stays for all. */

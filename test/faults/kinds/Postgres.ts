@@ -64,10 +64,10 @@ export const terminateAndKill: Fault = {
   topology: "cluster",
   ingressStaysUp: false,
   inflict: async (stage) => {
-    const terminating = stage.cluster.terminateBackends(3_000)
-    await sleep(1_000)
-    const crashed = await crash(stage, "runner-1")
-    await terminating
+    const [crashed] = await Promise.all([
+      sleep(1_000).then(() => crash(stage, "runner-1")),
+      stage.cluster.terminateBackends(3_000)
+    ])
     return {
       recoverableAt: now(),
       limitMs: takeOverMs,

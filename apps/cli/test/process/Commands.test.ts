@@ -1,9 +1,8 @@
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { chmod, readFile, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect } from "vitest"
 import type { Body } from "../../../../test/support/Gateway.ts"
+import { freePort } from "../../../../test/support/Ports.ts"
 import { it } from "./it.ts"
 
 /** The commands against a gateway: what they do, what they say to people and to programs, and what they end with. */
@@ -58,11 +57,8 @@ describe("Sign-in", () => {
 
 describe("Exit codes and error messages", () => {
   it("CLI failures have exit codes and messages for people and for programs", async ({ tidegate }) => {
-    const closed = createServer()
-    await new Promise<void>((resolve) => void closed.listen(0, "127.0.0.1", resolve))
-    const { port } = closed.address() as AddressInfo
-    await new Promise((resolve) => closed.close(resolve))
-    const unreachable = await tidegate(["events", "--json"], { env: { TIDEGATE_URL: `http://127.0.0.1:${port}` } })
+    const TIDEGATE_URL = `http://127.0.0.1:${await freePort()}`
+    const unreachable = await tidegate(["events", "--json"], { env: { TIDEGATE_URL } })
     expect(unreachable.code).toBe(5)
     expect(JSON.parse(unreachable.complained)).toMatchObject({
       error: "unavailable",
@@ -216,15 +212,17 @@ describe("Delete command", () => {
       input: `${who}\n`
     })
     const { id } = JSON.parse(begun.said)
-    const waiting = tidegate(["delete", "wait", id])
-    await gateway.eventually("the rows are deleted", async () => {
-      const [row] = await gateway.sql(
-        "update data_deletions set pass_at = now() where id = $1 and pass_at is not null returning 1",
-        [id]
-      )
-      return row
-    })
-    expect(await waiting).toMatchObject({ code: 0, said: expect.stringContaining("requests: 1") })
+    const [waited] = await Promise.all([
+      tidegate(["delete", "wait", id]),
+      gateway.eventually("the rows are deleted", async () => {
+        const [row] = await gateway.sql(
+          "update data_deletions set pass_at = now() where id = $1 and pass_at is not null returning 1",
+          [id]
+        )
+        return row
+      })
+    ])
+    expect(waited).toMatchObject({ code: 0, said: expect.stringContaining("requests: 1") })
     expect(lines((await tidegate(["delete", "list", "--json"])).said)[0]).toMatchObject({ id, stage: "done" })
     expect((await tidegate(["delete", "cancel", id])).code).toBe(1)
   })

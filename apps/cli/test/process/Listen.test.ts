@@ -1,6 +1,7 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { expect } from "vitest"
+import { freePort } from "../../../../test/support/Ports.ts"
 import { eventually } from "../../../../test/support/Waiting.ts"
 import { it } from "./MockApi.ts"
 
@@ -195,10 +196,7 @@ it.for<[ReadonlyArray<string>, number, string]>([
 )
 
 it("Listen command reports in plain words that nothing listens at the local port", async ({ mockApi, starting }) => {
-  const nobody = createServer()
-  await new Promise<void>((resolve) => void nobody.listen(0, "127.0.0.1", resolve))
-  const { port } = nobody.address() as AddressInfo
-  await new Promise((resolve) => nobody.close(resolve))
+  const port = await freePort()
   const listening = starting(["listen", `http://127.0.0.1:${port}`, "--create"], {
     env: { TIDEGATE_URL: mockApi.origin }
   })

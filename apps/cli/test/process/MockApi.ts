@@ -34,7 +34,7 @@ export const it = base.extend("mockApi", async ({}, { onCleanup }) => {
   const waiting = { count: 0 }
   const results: Array<Record<string, unknown>> = []
   const server = createServer((request, response) => {
-    void textOf(request).then((text) => {
+    const answered = (text: string): void => {
       const { pathname, searchParams } = new URL(request.url ?? "", "http://gateway")
       const isAsked = (row: { readonly id?: unknown; readonly name?: unknown }): boolean =>
         (searchParams.get("name") ?? row.name) === row.name && (searchParams.get("id") ?? row.id) === row.id
@@ -52,7 +52,9 @@ export const it = base.extend("mockApi", async ({}, { onCleanup }) => {
         ...(pathname.endsWith("/retry") ? { replay_event_id: "evt_2" } : {})
       }
       answer(isList ? { models: (there[pathname] ?? []).filter(isAsked), count: 0, has_more: false } : record)
-    })
+    }
+    // A program that is ended amid its request gets nothing.
+    textOf(request).then(answered, () => void response.destroy())
   })
   const wss = new WebSocketServer({ server, handleProtocols: () => "tunnel.v1" })
   wss.on("connection", (socket, { url }) => {

@@ -17,6 +17,8 @@ export class Run {
   readonly ended: Promise<Ended>
   #said = ""
   #complained = ""
+  /** It has ended, and all that it has said has come. */
+  #isOver = false
   readonly #waiting = new Set<() => void>()
 
   constructor(program: ReadonlyArray<string>, words: ReadonlyArray<string>, options: RunOptions) {
@@ -32,6 +34,7 @@ export class Run {
     if (options.isTyping !== true) this.child.stdin!.end(options.input ?? "")
     this.ended = new Promise((resolve) => {
       this.child.once("close", (code) => {
+        this.#isOver = true
         resolve({ code, said: this.#said, complained: this.#complained })
         this.#hear(() => undefined)
       })
@@ -48,7 +51,7 @@ export class Run {
     return new Promise((resolve, reject) => {
       const look = (): void => {
         const found = this.#said.split("\n").slice(0, -1).find(fits)
-        if (found === undefined && this.child.exitCode === null && this.child.signalCode === null) return
+        if (found === undefined && !this.#isOver) return
         this.#waiting.delete(look)
         if (found !== undefined) resolve(found)
         else reject(new Error(`it ended without that line: ${this.#said}${this.#complained}`))

@@ -214,7 +214,7 @@ const pairsOf = (filters: {
   )
 }
 
-layer(ControlPlane.layer, { excludeTestServices: true, timeout: "60 seconds" })("Declared filters", (it) => {
+layer(ControlPlane.layer, { excludeTestServices: true })("Declared filters", (it) => {
   it.effect("A filter selects the same rows in lists, counts, series and plans of bulk operations", () =>
     Effect.gen(function* () {
       const { all, first, meets, operation } = yield* world

@@ -139,7 +139,13 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
       operations === null
         ? 0
         : await Operators.check(findings, cluster.postgres, operations, { since: beganAt - 5, paused: course.paused })
-    const repetition = checkDuplicates(findings, course, mended, Oracle.duplicatesOf(arrivals))
+    const repetition = checkDuplicates(
+      findings,
+      course,
+      mended,
+      Oracle.duplicatesOf(arrivals),
+      patience(world, unrecordedMs)
+    )
     if (fault.ingressStaysUp) checkIngress(findings, load.sent)
     const deliveryGapMs = checkGaps(findings, course, undisturbed, arrivals, loadEndedAt, world.slack)
     partIsOver("books")
@@ -228,7 +234,7 @@ const settle = async (world: World, findings: Findings): Promise<boolean> => {
   }
 }
 
-/** The longest time for which an attempt can be over but not recorded yet. */
+/** The longest time for which an attempt can be over but not recorded yet, if no other programs share the machine. */
 const unrecordedMs = 2_000
 
 /**
@@ -240,7 +246,8 @@ export const checkDuplicates = (
   findings: Findings,
   course: Course,
   { thawed }: Mended,
-  duplicates: ReadonlyArray<Oracle.Duplicate>
+  duplicates: ReadonlyArray<Oracle.Duplicate>,
+  maxUnrecordedMs = unrecordedMs
 ): Pick<Figures, "repeated" | "unexplained"> => {
   let repeated = 0
   /** The process was frozen at one point of its program, so at most one delivery was between the check of the lease and the write to the socket. */
@@ -256,7 +263,7 @@ export const checkDuplicates = (
       ({ at, ports }) =>
         // A busy target may read late what the process had written. So the sender's port is better evidence than the time of arrival.
         (first.at <= at + stragglersMs || ports?.has(first.port) === true) &&
-        first.endedAt >= at - unrecordedMs &&
+        first.endedAt >= at - maxUnrecordedMs &&
         copy.at > at
     )
     if (woken(copy) && !woken(first) && !finished && copy.at <= thawed!.at + stragglersMs) {

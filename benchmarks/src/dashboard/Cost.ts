@@ -38,6 +38,8 @@ const record = Effect.fnUntraced(function* (
     const page = await signedIn(browser, gateway)
     await page.goto("./events?live=1")
     await page.getByRole("heading", { level: 1, name: "Events" }).waitFor()
+    // A dashboard that is open has read its names already.
+    await page.waitForLoadState("networkidle")
     return page
   })
   const calls: Array<Call> = []

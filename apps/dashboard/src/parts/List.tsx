@@ -101,7 +101,7 @@ const LiveNote = ({
   <p className="muted">
     {arrived === null
       ? `Live: the rows in sight are read again every ${Math.round(waitMs / 1_000)} seconds.`
-      : `Live: ${arrived.total.toLocaleString()} have arrived in ${(arrived.ms / 1_000).toFixed(1)} s, counted every ten seconds. The newest ${count} are shown.`}
+      : `Live: ${arrived.total.toLocaleString()} have arrived in ${(arrived.ms / 1_000).toFixed(1)} s, counted every thirty seconds. The newest ${count} are shown.`}
   </p>
 )
 

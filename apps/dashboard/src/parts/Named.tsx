@@ -10,6 +10,9 @@ type ById = ReadonlyMap<string, string>
 /** Names that are older than this (ms) are read again when a part that shows them appears. */
 const staleMs = 30_000
 
+/** The same where the part shows a name that is known. In a live list such parts appear all the time, and names seldom change. */
+const knownStaleMs = 300_000
+
 const namesOf = (client: Client, team: string, kind: Kind) => ({
   queryKey: ["names", team, kind],
   queryFn: async (): Promise<ById> => {
@@ -21,8 +24,8 @@ const namesOf = (client: Client, team: string, kind: Kind) => ({
 
 const Known = createContext<{
   readonly of: (kind: Kind) => ById | undefined
-  /** A part that shows names of this kind has appeared. */
-  readonly want: (kind: Kind) => void
+  /** A part that shows names of this kind has appeared. `id`: it shows only this one. */
+  readonly want: (kind: Kind, id?: string) => void
 } | null>(null)
 
 /** The same array as long as all names are the same. */
@@ -38,12 +41,14 @@ export const Names = ({ children }: { readonly children: ReactNode }) => {
   const [kinds, setKinds] = useState<ReadonlyArray<Kind>>([])
   const all = useQueries({ queries: kinds.map((kind) => namesOf(client, team, kind)), combine: dataOf })
   const want = useCallback(
-    (kind: Kind) => {
+    (kind: Kind, id?: string) => {
       setKinds((now) => (now.includes(kind) ? now : [...now, kind]))
       const names = namesOf(client, team, kind)
       const { dataUpdatedAt = 0, errorUpdatedAt = 0 } = cache.getQueryState(names.queryKey) ?? {}
       // A caller who may not read them does not ask again for each row.
-      if (Date.now() - Math.max(dataUpdatedAt, errorUpdatedAt) >= staleMs) void cache.prefetchQuery(names)
+      const isKnown = id !== undefined && cache.getQueryData<ById>(names.queryKey)?.has(id) === true
+      if (Date.now() - Math.max(dataUpdatedAt, errorUpdatedAt) < (isKnown ? knownStaleMs : staleMs)) return
+      void cache.prefetchQuery(names)
     },
     [cache, client, team]
   )
@@ -57,15 +62,15 @@ const useKnown = () => {
   return known
 }
 
-const useNames = (kind: Kind): ById | undefined => {
+const useNames = (kind: Kind, id?: string): ById | undefined => {
   const { of, want } = useKnown()
-  useEffect(() => want(kind), [kind, want])
+  useEffect(() => want(kind, id), [id, kind, want])
   return of(kind)
 }
 
 /** A resource by its name, or by its id until the name is known. */
 export const Name = ({ id, kind }: { readonly kind: Kind; readonly id: string }) => (
-  <bdi>{useNames(kind)?.get(id) ?? <span className="mono">{id}</span>}</bdi>
+  <bdi>{useNames(kind, id)?.get(id) ?? <span className="mono">{id}</span>}</bdi>
 )
 
 export const NamedLink = ({ id, kind }: { readonly kind: Kind; readonly id: string }) => (

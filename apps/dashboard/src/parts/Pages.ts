@@ -45,7 +45,7 @@ export const pageAt = (cursor: string | null, limit: number = rowsOfPage): PageQ
 export const liveMs = 2_000
 
 /** How often (ms) rows are counted that arrive faster than a live list can show them. Counting costs more than reading the newest rows. */
-const countedMs = 10_000
+const countedMs = 30_000
 
 /** If the gateway answers at once, the newest rows are at most about two seconds old. */
 const pace = { minMs: liveMs, maxMs: 10_000, share: 0.1 }

@@ -207,7 +207,7 @@ const LoadedList = <Model extends { readonly id: string }>({
 
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (isTyping(event) || event.metaKey || event.ctrlKey || event.altKey) return
+      if (!isPlainKey(event)) return
       if (event.key === "j" || event.key === "k") {
         event.preventDefault()
         const next = Math.min(count - 1, Math.max(0, selected.index + (event.key === "j" ? 1 : -1)))
@@ -285,3 +285,7 @@ export const isTyping = (event: Event): boolean => {
     target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
   )
 }
+
+/** Whether a key is meant for the page: not for a field, and not for the browser. */
+export const isPlainKey = (event: KeyboardEvent): boolean =>
+  !(isTyping(event) || event.metaKey || event.ctrlKey || event.altKey)

@@ -45,8 +45,8 @@ export const Names = ({ children }: { readonly children: ReactNode }) => {
       setKinds((now) => (now.includes(kind) ? now : [...now, kind]))
       const names = namesOf(client, team, kind)
       const { dataUpdatedAt = 0, errorUpdatedAt = 0 } = cache.getQueryState(names.queryKey) ?? {}
-      // A caller who may not read them does not ask again for each row.
       const isKnown = id !== undefined && cache.getQueryData<ById>(names.queryKey)?.has(id) === true
+      // A caller who may not read them does not ask again for each row.
       if (Date.now() - Math.max(dataUpdatedAt, errorUpdatedAt) < (isKnown ? knownStaleMs : staleMs)) return
       void cache.prefetchQuery(names)
     },

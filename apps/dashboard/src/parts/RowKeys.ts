@@ -1,5 +1,5 @@
 import { useEffect } from "react"
-import { isTyping } from "./List.tsx"
+import { isPlainKey } from "./List.tsx"
 
 /** The first link or control of each row of the page's tables, in the order of the page. */
 const stops = (): ReadonlyArray<HTMLElement> =>
@@ -15,7 +15,7 @@ export const useRowKeys = (): void =>
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key !== "j" && event.key !== "k") return
-      if (isTyping(event) || event.metaKey || event.ctrlKey || event.altKey) return
+      if (!isPlainKey(event)) return
       if (document.querySelector("main .list, dialog[open]") !== null) return
       const rows = stops()
       const at = rows.findIndex((stop) => stop.closest("tr")!.contains(document.activeElement))

@@ -64,7 +64,7 @@ const columnsOf = (state: ConnectionState): Values =>
  * Pairs of a source and a destination that one connection may have had. Each is a row of `connection_links`, along which lists of events
  * read, until one of the two is removed.
  */
-const mostLinks = 1_000
+const maxLinks = 1_000
 
 /** Where ordering positions are assigned from now on: see the column. */
 const assignedBy = (
@@ -113,12 +113,12 @@ const make = Effect.gen(function* () {
 
   /** To be called after the move, which has stored its pair. */
   const refuseManyLinks = Effect.fnUntraced(function* (id: string) {
-    const links = yield* sql`select from connection_links where connection_id = ${id} limit ${mostLinks + 1}`
-    if (links.length <= mostLinks) return
+    const links = yield* sql`select from connection_links where connection_id = ${id} limit ${maxLinks + 1}`
+    if (links.length <= maxLinks) return
     yield* fail(
       "LIMIT_EXCEEDED",
-      `the connection has been moved between ${mostLinks} pairs of a source and a destination; make another connection`,
-      { limit: mostLinks }
+      `the connection has been moved between ${maxLinks} pairs of a source and a destination; make another connection`,
+      { limit: maxLinks }
     )
   })
 

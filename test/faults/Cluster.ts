@@ -5,13 +5,17 @@ import { type Rig, type Surrounded, surroundings } from "./Rig.ts"
 import { now, sleep } from "../support/Waiting.ts"
 
 /**
- * `single`: one process with all roles and the embedded PostgreSQL. All others: one edge process and two runners, in the environment of that name.
+ * `single`: one process with all roles and the embedded PostgreSQL. `host`: two processes with all roles. The second one is on standby while the
+ * first one works, and senders and operators call the second one. All others: one edge process and two runners, in the environment of that name.
  */
 export type Topology = "single" | Surrounded
 
 export type ProcessName = "edge" | "runner-1" | "runner-2" | "all"
 
 const apiKey = "gwk_fault_test_key"
+
+/** The process that senders and operators call, if it is not the edge. */
+const receivers: { readonly [topology in Topology]?: ProcessName } = { single: "all", host: "runner-2" }
 
 /** A running gateway, and the functions that cause faults in it. */
 export class Cluster {
@@ -44,11 +48,11 @@ export class Cluster {
     }
     const rig: Rig = await surroundings[topology].build(folder)
     const shared = { ...settings, DATABASE_URL: rig.postgres.url, ...rig.all }
-    const processes = new Map<ProcessName, GatewayProcess>([
-      ["edge", await GatewayProcess.make("edge", "edge", folder, shared)],
-      ["runner-1", await GatewayProcess.make("runner-1", "runner", folder, { ...shared, ...rig.runner1 })],
-      ["runner-2", await GatewayProcess.make("runner-2", "runner", folder, shared)]
-    ])
+    const role = topology === "host" ? "all" : "runner"
+    const processes = new Map<ProcessName, GatewayProcess>()
+    if (topology !== "host") processes.set("edge", await GatewayProcess.make("edge", "edge", folder, shared))
+    processes.set("runner-1", await GatewayProcess.make("runner-1", role, folder, { ...shared, ...rig.runner1 }))
+    processes.set("runner-2", await GatewayProcess.make("runner-2", role, folder, shared))
     const cluster = new Cluster(topology, rig, processes)
     const first = program ?? rig.program
     try {
@@ -73,7 +77,7 @@ export class Cluster {
 
   /** Where senders and operators find it. */
   get origin(): string {
-    return this.#process(this.topology === "single" ? "all" : "edge").origin
+    return this.#process(receivers[this.topology] ?? "edge").origin
   }
 
   /** The process id of one that runs. */

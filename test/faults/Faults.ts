@@ -23,7 +23,8 @@ import {
   onlyIngress,
   pauseRunner,
   rollingRestart,
-  stopRunner
+  stopRunner,
+  toActive
 } from "./kinds/Runners.ts"
 import { badTarget, killWhileFailing } from "./kinds/Targets.ts"
 import { upgrade } from "./kinds/Upgrade.ts"
@@ -38,6 +39,10 @@ export const allFaults: ReadonlyArray<Fault> = [
   freezeRunner("runner-1", 7_000),
   freezeRunner("runner-2", 6_000),
   pauseRunner("runner-1", 2_000),
+  toActive(killRunner("runner-1")),
+  toActive(stopRunner("runner-1")),
+  toActive(freezeRunner("runner-1", 7_000)),
+  toActive(pauseRunner("runner-1", 2_000)),
   killPostgres("cluster"),
   postgresDown("cluster", 5_000),
   freezePostgres,

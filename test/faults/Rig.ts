@@ -71,6 +71,7 @@ const previousProgram = (): Promise<string> =>
 
 export const surroundings = {
   cluster: { whyNot: always, build: beside(() => Promise.resolve({})) },
+  host: { whyNot: always, build: beside(() => Promise.resolve({ all: { TIDEGATE_STANDBY: "on" } })) },
   link: {
     whyNot: always,
     build: beside(async (postgres) => {

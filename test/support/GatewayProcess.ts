@@ -166,12 +166,12 @@ export const usualSettings = (home: string, apiKey: string) => ({
 
 /**
  * The same for processes that share a new home in `folder`. Rate limits of the API are off, because tests call as fast as they
- * can.
+ * can. All processes hold shards: a suite about standbys sets `TIDEGATE_STANDBY`.
  */
 export const clusterSettings = async (folder: string, apiKey: string) => {
   const home = join(folder, "home")
   await mkdir(home, { recursive: true })
-  return { ...usualSettings(home, apiKey), TIDEGATE_API_RATE_LIMIT: "0" }
+  return { ...usualSettings(home, apiKey), TIDEGATE_API_RATE_LIMIT: "0", TIDEGATE_STANDBY: "off" }
 }
 
 /** The environment without the gateway's variables: the caller's settings must not apply to tests. */

@@ -89,8 +89,15 @@ export class Gateways<Name extends string> {
   }
 
   /** The answer of `GET /readyz`. */
-  async readiness(name: Name): Promise<{ readonly ok: boolean; readonly role: Role; readonly shards: number }> {
-    return JSON.parse((await this.call(name, "GET", "/readyz")).body) as { ok: boolean; role: Role; shards: number }
+  async readiness(
+    name: Name
+  ): Promise<{ readonly ok: boolean; readonly role: Role; readonly shards: number; readonly standby: boolean }> {
+    return JSON.parse((await this.call(name, "GET", "/readyz")).body) as {
+      ok: boolean
+      role: Role
+      shards: number
+      standby: boolean
+    }
   }
 
   query(statement: string, parameters?: ReadonlyArray<unknown>): Promise<ReadonlyArray<Row>> {

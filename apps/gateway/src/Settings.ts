@@ -39,6 +39,8 @@ export interface Settings {
   readonly secretKeys: Redacted.Redacted | null
   readonly role: Role
   readonly runnerHost: string
+  /** Whether this runner may be on standby while others of its host can do the work. */
+  readonly mayStandBy: boolean
   /** Null: 34431, or a free port if that is taken. */
   readonly runnerPort: number | null
   /** The proxies whose forwarded client addresses are trusted. */
@@ -108,6 +110,7 @@ export const settings = Effect.gen(function* () {
   const role = yield* Config.withDefault(Config.Literals(["all", "edge", "runner"], "TIDEGATE_ROLE"), "all" as const)
   const runnerHost = yield* Config.withDefault(Config.String("TIDEGATE_RUNNER_HOST"), "127.0.0.1")
   const runnerPort = Option.getOrNull(yield* Config.option(port("TIDEGATE_RUNNER_PORT")))
+  const standby = yield* Config.withDefault(Config.Literals(["on", "off"], "TIDEGATE_STANDBY"), "on" as const)
   const apiOrigins = yield* origins(
     "TIDEGATE_API_ORIGINS",
     yield* Config.withDefault(Config.String("TIDEGATE_API_ORIGINS"), "")
@@ -220,6 +223,7 @@ export const settings = Effect.gen(function* () {
     secretKeys,
     role,
     runnerHost,
+    mayStandBy: standby === "on",
     runnerPort,
     egressAllow: egressByDefault ? ["127.0.0.0/8", "::1/128"] : listed(allow ?? ""),
     egressByDefault,

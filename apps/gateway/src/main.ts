@@ -182,7 +182,12 @@ const gateway = Effect.gen(function* () {
   const url = postgres?.url ?? given.databaseUrl!
   const keys = yield* Bootstrap.loadKeys(given)
   const port = given.role === "edge" ? 0 : yield* Bootstrap.pickRunnerPort(given)
-  const runner = core(given, url, keys, Cluster.layerRunner({ url, keys, host: given.runnerHost, port }))
+  const runner = core(
+    given,
+    url,
+    keys,
+    Cluster.layerRunner({ url, keys, host: given.runnerHost, port, mayStandBy: given.mayStandBy })
+  )
   const egress = Egress.layer({
     allow: given.egressAllow,
     // Destinations of one origin share its connections: with fewer, destinations that hang would block the others.

@@ -8,6 +8,8 @@ import * as ActionBehaviour from "./Action/ActionBehaviour.ts"
 import * as BulkOperationBehaviour from "./BulkOperation/BulkOperationBehaviour.ts"
 import * as ChannelBehaviour from "./Channel/ChannelBehaviour.ts"
 import { Cancellations } from "./Cancellations.ts"
+import * as CommitsBehaviour from "./commits/CommitsBehaviour.ts"
+import * as Forwarding from "./commits/Forwarding.ts"
 import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
 import { DeliveryRuntime } from "./Destination/sending/DeliveryRuntime.ts"
 import * as DataDeletions from "./DataDeletions.ts"
@@ -45,6 +47,8 @@ export const layer = (
     ConnectionBehaviour.layer,
     DestinationBehaviour.layer,
     HandoverBehaviour.layer,
+    CommitsBehaviour.layer,
+    Forwarding.layer,
     TransformationBehaviour.layer,
     WorkflowBehaviour.layer,
     BulkOperationBehaviour.layer,

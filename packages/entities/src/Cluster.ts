@@ -2,11 +2,13 @@ import { Layer, Option, type Redacted } from "effect"
 import { MessageStorage, RunnerAddress, type Sharding, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import * as Database from "@tidegate/storage/Database"
+import { RunnerLoads } from "@tidegate/storage/RunnerLoads"
 import type { KeyRing } from "@tidegate/storage/secrets/Secrets"
 import * as Owners from "./dispatch/Owners.ts"
 import { Lease } from "./Lease.ts"
 import * as LoneRunner from "./LoneRunner.ts"
 import { shardsPerGroup } from "./Shards.ts"
+import * as Standby from "./Standby.ts"
 import * as ClusterWire from "./Wire/ClusterWire.ts"
 
 /**
@@ -44,21 +46,32 @@ export interface RunnerOptions extends ClusterOptions {
   /** Where other processes reach this runner. */
   readonly host: string
   readonly port: number
+  /** Whether this runner may be on standby while others of its host can do the work. */
+  readonly mayStandBy: boolean
 }
 
-const storage = (options: ClusterOptions, config: Partial<ShardingConfig.ShardingConfig["Service"]>) =>
-  SqlRunnerStorage.layer.pipe(Layer.provide([ShardingConfig.layer(config), Database.layerCluster(options.url)]))
+const storage = (
+  options: ClusterOptions,
+  config: Partial<ShardingConfig.ShardingConfig["Service"]>,
+  standby: Standby.StandbyOptions
+) =>
+  Standby.layer(standby).pipe(
+    Layer.provide([SqlRunnerStorage.layer, RunnerLoads.layer]),
+    Layer.provide([ShardingConfig.layer(config), Database.layerCluster(options.url)])
+  )
 
 /** Holds shards and runs their actors. */
 export const layerRunner = (options: RunnerOptions): Layer.Layer<Sharding.Sharding | Lease, SqlError.SqlError> => {
-  const address = Option.some(RunnerAddress.make(options.host, options.port))
+  const own = RunnerAddress.make(options.host, options.port)
+  const address = Option.some(own)
   const config = { ...common, runnerAddress: address, runnerListenAddress: address }
   return ClusterWire.layerRunner(options, options.keys).pipe(
     Layer.orDie,
     Layer.provideMerge(Lease.layerWatching({ expirationMs: lockExpirationMs })),
     Layer.provideMerge(Owners.layerWatching),
     Layer.provide(LoneRunner.layerAskingLess),
-    Layer.provide([storage(options, config), MessageStorage.layerNoop, ShardingConfig.layer(config)])
+    Layer.provideMerge(storage(options, config, { address: own, isAllowed: options.mayStandBy })),
+    Layer.provide([MessageStorage.layerNoop, ShardingConfig.layer(config)])
   )
 }
 
@@ -67,6 +80,10 @@ export const layerClient = (options: ClusterOptions): Layer.Layer<Sharding.Shard
   const config = { ...common, runnerAddress: Option.none(), runnerListenAddress: Option.none() }
   return ClusterWire.layerClient(options.keys).pipe(
     Layer.provideMerge(Owners.layerWatching),
-    Layer.provide([storage(options, config), MessageStorage.layerNoop, ShardingConfig.layer(config)])
+    Layer.provide([
+      storage(options, config, { address: null, isAllowed: false }),
+      MessageStorage.layerNoop,
+      ShardingConfig.layer(config)
+    ])
   )
 }

@@ -1,6 +1,6 @@
 import { expect } from "@effect/vitest"
 import type { Pacer } from "@tidegate/coordination/limits/Pacer"
-import { type DeliveryItem, horizonMs, newItem } from "@tidegate/entities/Destination/queue/DeliveryItem"
+import { type DeliveryItem, horizonMs, newItem } from "../src/Destination/queue/DeliveryItem.ts"
 import { DeliveryQueue } from "../src/Destination/queue/DeliveryQueue.ts"
 import type { Ending } from "../src/limits/ConcurrencyLimit.ts"
 import type { KeyReads } from "../src/Destination/queue/OrderingKeys.ts"

@@ -147,12 +147,13 @@ const doorOf = (world: World) => {
     stats: notHere,
     isFull: () => false,
     isSlow: () => false,
+    forwardBy: notHere,
     accept: (record, done) => {
       if (world.database === "committed") {
         world.log.push("stored")
         world.records.push(record)
       }
-      done(world.database)
+      done(world.database, "now")
     }
   })
   const snapshots = Layer.effect(

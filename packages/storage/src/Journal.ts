@@ -1,15 +1,17 @@
 import { Cause, Clock, Context, Effect, Layer, type Scope } from "effect"
 import { JournalSql } from "./Database.ts"
-import { type Acceptance, type Accepted, accepting } from "./journal/Accepting.ts"
+import { type Acceptance, type Accepted, accepting, type CommittedBy } from "./journal/Accepting.ts"
 import type { RequestRecord } from "./journal/RequestRecord.ts"
 import type { AttemptRecord } from "./journal/AttemptStatement.ts"
 import { addingUp } from "./journal/Counting.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
 import { attemptTelemetry, committed, type JournalStats, watchWaiting } from "./journal/JournalTelemetry.ts"
+import { type Forwarder, forwarding } from "./journal/Forwarding.ts"
 import { type Attempt, type Mark, marking, type Recorded, recording } from "./journal/Recording.ts"
 import { committingRouting, type RoutingCommit } from "./journal/RoutingCommits.ts"
 
-export type { Accepted } from "./journal/Accepting.ts"
+export type { Accepted, CommittedBy } from "./journal/Accepting.ts"
+export type { Forwarded, Forwarder } from "./journal/Forwarding.ts"
 export type {
   AwaitingWorkflow,
   IgnoredEvent,
@@ -34,6 +36,8 @@ const commitsEach = 2
  * megabytes takes a tenth of a second, and a sender of one kilobyte must not wait for that.
  */
 const largeFromBytes = 512 * 1024
+/** A larger request (bytes) is not forwarded: carrying it to another process would cost more than a commit of its own. */
+const maxForwardedBytes = 64 * 1024
 /** The rows of a commit of requests: a commit that takes long would keep others waiting. */
 const maxAcceptRows = 1_000
 /**
@@ -60,7 +64,9 @@ export class Journal extends Context.Service<
     readonly isFull: (sourceId: string) => boolean
     /** Whether requests are stored several times more slowly than they could be: work that can wait should wait. */
     readonly isSlow: () => boolean
-    readonly accept: (record: RequestRecord, done: (outcome: Accepted) => void) => void
+    readonly accept: (record: RequestRecord, done: (outcome: Accepted, by: CommittedBy) => void) => void
+    /** From now on, requests are forwarded to another process of the host whenever this one allows it. */
+    readonly forwardBy: (forwarder: Forwarder) => void
     /**
      * Never gives up: an attempt is recorded once the database answers again. Callers limit how much they pass at once. `isAwaited`:
      * somebody waits for it, so it is recorded without delay.
@@ -89,15 +95,19 @@ const make = Effect.gen(function* () {
   const now = (): number => clock.currentTimeMillisUnsafe()
 
   /** Calls one caller back. An exception there must affect neither the other answers of the batch nor its commit. */
-  const answer = <Outcome>({ done }: { readonly done: (outcome: Outcome) => void }, outcome: Outcome): void => {
+  const guarded = (call: () => void): void => {
     try {
-      done(outcome)
+      call()
     } catch (cause) {
       run(Effect.logError("a caller of the journal broke down over its answer", Cause.die(cause)))
     }
   }
+  const answer = <Outcome>({ done }: { readonly done: (outcome: Outcome) => void }, outcome: Outcome): void =>
+    guarded(() => done(outcome))
+  const answerRequest = ({ done }: Acceptance, outcome: Accepted, by: CommittedBy = "now"): void =>
+    guarded(() => done(outcome, by))
 
-  const commitRequests = accepting(sql, now, answer)
+  const commitRequests = accepting(sql, now, answerRequest)
   const counted = yield* addingUp
   /** Counts a commit and its records in the metrics. */
   const counting = (kind: "accept" | "attempt" | "settle") => {
@@ -132,6 +142,27 @@ const make = Effect.gen(function* () {
     sizeOf: ({ record }) => bytesOf(record),
     run
   })
+  let forwarder: Forwarder | null = null
+  const forwards = new GroupCommit<Acceptance>({
+    committed: () => {},
+    commit: forwarding(
+      (records) => forwarder!.forward(records),
+      answerRequest,
+      (item) => acceptances.add(item)
+    ),
+    concurrency: commitsEach,
+    maxRows: maxAcceptRows,
+    maxBytes: 2 * 1024 * 1024,
+    parallelFrom: 24,
+    keyOf: ({ record }) => record.sourceId,
+    rowsOf: ({ record }) => rowsOf(record),
+    sizeOf: ({ record }) => bytesOf(record),
+    run
+  })
+  /** All requests that are not answered yet are in one of these. */
+  const requests = [acceptances, largeAcceptances, forwards]
+  const sumOf = <Of>(of: ReadonlyArray<Of>, number: (one: Of) => number): number =>
+    of.reduce((sum, one) => sum + number(one), 0)
   const attempts = new GroupCommit<Attempt>({
     committed: counting("attempt"),
     commit: recording(sql, answer, recorded),
@@ -171,22 +202,30 @@ const make = Effect.gen(function* () {
     requests: acceptances.items + largeAcceptances.items,
     attempts: attempts.items,
     statements: acceptances.commits + largeAcceptances.commits + attempts.commits + marks.commits + routings.commits,
-    waitingRequests: acceptances.pendingItems + largeAcceptances.pendingItems,
-    waitingRequestBytes: acceptances.pendingBytes + largeAcceptances.pendingBytes,
+    waitingRequests: sumOf(requests, ({ pendingItems }) => pendingItems),
+    waitingRequestBytes: sumOf(requests, ({ pendingBytes }) => pendingBytes),
     waitingAttempts: attempts.pendingItems
   })
   watchWaiting(stats)
 
   return Journal.of({
     isFull: (sourceId) => {
-      const [some, large] = [acceptances.loadOf(sourceId), largeAcceptances.loadOf(sourceId)]
-      const leftItems = capacity.items - acceptances.pendingItems - largeAcceptances.pendingItems
-      const leftBytes = capacity.bytes - acceptances.pendingBytes - largeAcceptances.pendingBytes
-      return leftItems <= some.items + large.items || leftBytes <= some.bytes + large.bytes
+      const used = requests.map((queue) => queue.loadOf(sourceId))
+      const leftItems = capacity.items - sumOf(requests, ({ pendingItems }) => pendingItems)
+      const leftBytes = capacity.bytes - sumOf(requests, ({ pendingBytes }) => pendingBytes)
+      return leftItems <= sumOf(used, ({ items }) => items) || leftBytes <= sumOf(used, ({ bytes }) => bytes)
     },
     isSlow: () => acceptances.isSlow,
-    accept: (record, done) =>
-      (record.bodySize < largeFromBytes ? acceptances : largeAcceptances).add({ record, since: now(), done }),
+    accept: (record, done) => {
+      const queue =
+        record.bodySize >= largeFromBytes
+          ? largeAcceptances
+          : forwarder?.isOn() === true && bytesOf(record) <= maxForwardedBytes
+            ? forwards
+            : acceptances
+      queue.add({ record, since: now(), done })
+    },
+    forwardBy: (by) => (forwarder = by),
     record: (record, isAwaited, done) => attempts.add({ record, done }, isAwaited),
     mark: (eventId, startedAt, done) => marks.add({ eventId, startedAt, done }),
     commitRouting: (commit) => routings.add(commit),

@@ -70,6 +70,7 @@ import redisSources from "./migrations/0067_redis_sources.ts"
 import connectionLinks from "./migrations/0068_connection_links.ts"
 import kafkaSources from "./migrations/0069_kafka_sources.ts"
 import pubSubSources from "./migrations/0070_pubsub_sources.ts"
+import runnerLoads from "./migrations/0071_runner_loads.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -143,7 +144,8 @@ const record = {
   "0067_redis_sources": redisSources,
   "0068_connection_links": connectionLinks,
   "0069_kafka_sources": kafkaSources,
-  "0070_pubsub_sources": pubSubSources
+  "0070_pubsub_sources": pubSubSources,
+  "0071_runner_loads": runnerLoads
 }
 const migrations = Migrator.fromRecord(record)
 

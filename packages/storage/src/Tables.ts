@@ -119,6 +119,7 @@ export const tables = {
   cluster_runner_migrations: ofAll,
   cluster_locks: ofAll,
   processes: ofAll,
+  runner_loads: ofAll,
   // The proof of a deleted team: how many rows were deleted. It outlives the team, so it belongs to no team.
   team_deletions: ofAll,
 

@@ -94,6 +94,17 @@ export const pauseRunner = (name: ProcessName, frozenMs: number): Fault => ({
   }
 })
 
+/**
+ * The same for the active process of a host, whose standby receives all requests. Afterwards the standby is the active one, so the next round needs new
+ * processes.
+ */
+export const toActive = (fault: Fault): Fault => ({
+  ...fault,
+  name: `${fault.name}, which commits for a standby`,
+  topology: "host",
+  usesUpWorld: true
+})
+
 export const killBothRunners: Fault = {
   name: "SIGKILL both runners, start them again",
   topology: "cluster",

@@ -1,6 +1,7 @@
 import { Schema, SchemaTransformation } from "effect"
 import { Batch } from "./Batch.ts"
 import type { DeliveryItem, DeliveryPayload } from "../Destination/queue/DeliveryItem.ts"
+import { pack, unpack } from "./Packed.ts"
 
 /**
  * Events that were just committed, on their way to the runner of their destinations: a batch for each destination, by its id. A
@@ -65,10 +66,7 @@ const encode = ({ batches }: Handover): Uint8Array => {
     }
     carriedBatches.push(`${batchHead(id, batch.more || items.length < batch.items.length)}${items.join()}]}`)
   }
-  const head = Buffer.from(`{"payloads":[${payloads.join()}],"batches":[${carriedBatches.join()}]}`)
-  const length = Buffer.alloc(4)
-  length.writeUInt32BE(head.length)
-  return Buffer.concat([length, head, ...bodies])
+  return pack(`{"payloads":[${payloads.join()}],"batches":[${carriedBatches.join()}]}`, bodies)
 }
 
 interface Head {
@@ -81,16 +79,9 @@ interface Head {
 }
 
 const decode = (bytes: Uint8Array): Handover => {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const start = 4 + buffer.readUInt32BE(0)
-  const head = JSON.parse(buffer.toString("utf8", 4, start)) as Head
-  let at = start
-  const payloads = head.payloads.map((payload): DeliveryPayload => {
-    // A copy: a destination that waits with one event must not keep the whole message in memory.
-    const body = Buffer.from(buffer.subarray(at, at + payload.body))
-    at += payload.body
-    return Object.assign(payload, { body })
-  })
+  const { json, next } = unpack(bytes)
+  const head = json as Head
+  const payloads = head.payloads.map((payload): DeliveryPayload => Object.assign(payload, { body: next(payload.body) }))
   const itemOf = (item: Head["batches"][number]["items"][number]): DeliveryItem =>
     Object.assign(item, { payload: payloads[item.payload]! })
   return new Handover(new Map(head.batches.map(({ id, items, more }) => [id, new Batch(items.map(itemOf), more)])))

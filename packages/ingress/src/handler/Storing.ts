@@ -1,7 +1,8 @@
 import { Effect } from "effect"
 import type { Dispatcher } from "@tidegate/entities/dispatch/Dispatcher"
+import { wakeStored } from "@tidegate/entities/dispatch/WakeStored"
 import { isBudgetSpent } from "@tidegate/runtime/EventLoopBudget"
-import type { Accepted, Journal } from "@tidegate/storage/Journal"
+import type { Accepted, CommittedBy, Journal } from "@tidegate/storage/Journal"
 import type { Bin, BinIngress } from "../BinIngress.ts"
 import type { Bodies } from "../Bodies.ts"
 import type { Certificates } from "../Certificates.ts"
@@ -14,7 +15,6 @@ import type { Answers } from "./Answers.ts"
 import { type Exchange, heldBy, isCutFor } from "./Exchange.ts"
 import type { Refusals } from "./Refusals.ts"
 import { largeForATurn, type Steps } from "./Steps.ts"
-import { wakeActors } from "./WakeUps.ts"
 
 /**
  * A request whose source keeps changing is refused at this attempt to route it, with a retry answer, because nothing was stored.
@@ -113,10 +113,10 @@ export class Storing {
     const limit = decision.rejection === null ? snapshot.limit : null
     // Taken only here, so that rejected and disconnected requests use nothing of the limit. No other request can run in between.
     if (limit?.take() === false) return this.#needs.refusals.limited(exchange.response, limit, limit.wait())
-    this.#needs.journal.accept(decision.record, (outcome) => {
+    this.#needs.journal.accept(decision.record, (outcome, by) => {
       // A request with an unavailable database may be stored all the same, but rarely is: an outage must not use up an hour's limit.
       if (outcome !== "committed") limit?.giveBack()
-      this.#conclude(snapshot, exchange, decision, routings, outcome)
+      this.#conclude(snapshot, exchange, decision, routings, outcome, by)
     })
   }
 
@@ -128,7 +128,7 @@ export class Storing {
     bins.store(bin, decision.record, (outcome) => {
       bodies.keep(-held)
       if (typeof outcome === "object") return refusals.byBin(exchange.response, outcome)
-      this.#conclude(snapshot, exchange, decision, routings, outcome)
+      this.#conclude(snapshot, exchange, decision, routings, outcome, "now")
     })
   }
 
@@ -138,13 +138,15 @@ export class Storing {
     exchange: Exchange,
     decision: Decision,
     routings: number,
-    outcome: Accepted
+    outcome: Accepted,
+    by: CommittedBy
   ): void {
     const { answers, dispatcher, refusals, steps, telemetry } = this.#needs
     const { response } = exchange
     switch (outcome) {
       case "committed":
-        wakeActors(dispatcher, decision)
+        // Without a wake-up, a poller finds the work.
+        if (by !== "elsewhere") wakeStored(dispatcher, decision.record, decision.request, decision.input)
         telemetry.stored(decision)
         return steps.attempt(exchange, () => answers.send(exchange, snapshot, decision))
       case "stale":

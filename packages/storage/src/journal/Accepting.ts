@@ -13,12 +13,18 @@ import { refusable } from "./Refusable.ts"
  */
 export type Accepted = "committed" | "stale" | "unavailable" | "failed"
 
+/**
+ * Who has committed a request: `now`: this commit; `earlier`: it was stored when this process looked; `elsewhere`: another process of the host
+ * may have, which wakes the actors that have work by it.
+ */
+export type CommittedBy = "now" | "earlier" | "elsewhere"
+
 /** A request that waits for its commit. */
 export interface Acceptance {
   readonly record: RequestRecord
   /** When it was passed to the journal (Unix ms): its time-out counts from then, whatever it waits for. */
   readonly since: number
-  readonly done: (outcome: Accepted) => void
+  readonly done: (outcome: Accepted, by: CommittedBy) => void
 }
 
 /** How long a request waits for a database that does not answer before its sender gets a 503. */
@@ -28,7 +34,7 @@ const acceptPatienceMs = 4_000
 export const accepting = (
   sql: SqlClient.SqlClient,
   now: () => number,
-  answer: (item: Acceptance, outcome: Accepted) => void
+  answer: (item: Acceptance, outcome: Accepted, by?: CommittedBy) => void
 ): ((items: ReadonlyArray<Acceptance>) => Effect.Effect<void>) => {
   /** The stored ids of the batch: a commit whose answer was lost either happened completely or not at all. */
   const storedIds = (items: ReadonlyArray<Acceptance>) =>
@@ -68,7 +74,7 @@ export const accepting = (
       Effect.andThen(storedIds(items)),
       Effect.flatMap((stored) => {
         const open = items.filter((item) => !stored.has(item.record.id))
-        for (const item of items) if (stored.has(item.record.id)) answer(item, "committed")
+        for (const item of items) if (stored.has(item.record.id)) answer(item, "committed", "earlier")
         return open.length === 0 ? Effect.void : Effect.asVoid(accept(open))
       }),
       Effect.catch((again) => recoverAccepted(items, again, until))

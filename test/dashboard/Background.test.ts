@@ -1,4 +1,4 @@
-import type { Page, Request } from "playwright-core"
+import type { Locator, Page, Request } from "playwright-core"
 import { describe, expect } from "vitest"
 import { firstRow, freshIt as pageIt, hasBrowser, heading, open, settled } from "../support/DashboardPage.ts"
 import { eventually } from "../support/Waiting.ts"
@@ -194,10 +194,11 @@ describe.skipIf(!hasBrowser)("Cost of an open dashboard", () => {
     const between = async (number: number) => {
       const selected = page.locator('.row[data-selected="true"]', { has: row(page, number) })
       await selected.waitFor()
-      const [head, line, end] = await Promise.all(
-        [page.locator(".list .head"), selected, page.locator(".list")].map(async (one) => (await one.boundingBox())!)
-      )
-      return line.y >= head!.y + head!.height && line.y + line.height <= end!.y + end!.height
+      const boxOf = async (one: Locator) => (await one.boundingBox())!
+      const head = await boxOf(page.locator(".list .head"))
+      const line = await boxOf(selected)
+      const list = await boxOf(page.locator(".list"))
+      return line.y >= head.y + head.height && line.y + line.height <= list.y + list.height
     }
     for (let n = 0; n < 30; n++) await page.keyboard.press("j")
     expect(await between(1_970)).toBe(true)

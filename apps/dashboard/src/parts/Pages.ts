@@ -1,7 +1,6 @@
 import { type Query, type QueryClient, useQueries, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useState } from "react"
 import { waitAfter } from "./Pace.ts"
-import type { Shown } from "./VirtualRows.ts"
 
 /** What was read for a text. */
 export interface Searched {
@@ -56,6 +55,12 @@ const samplingPace = { ...pace, minMs: 2 * liveMs }
 
 /** A page whose rows are out of sight is forgotten after this time (ms), and read again when the reader comes back to it. */
 const forgottenMs = 5_000
+
+/** The range of rows that are drawn, by their indexes. The list may end before the last of them. */
+export interface Shown {
+  readonly first: number
+  readonly last: number
+}
 
 /** Rows that are read before they are seen: more when the reader scrolls, because one page is read after the other. */
 const aheadOf = (isLive: boolean, { first }: Shown): number => (isLive ? 15 : first === 0 ? 40 : 200)

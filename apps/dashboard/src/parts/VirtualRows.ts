@@ -1,5 +1,6 @@
 import { type RefCallback, useCallback, useRef, useState } from "react"
 import { flushSync } from "react-dom"
+import type { Shown } from "./Pages.ts"
 
 /** The height of each row, and of the head, which stays above the rows that are scrolled under it (px): `lists.css` has both. */
 export const rowHeight = 36
@@ -7,12 +8,6 @@ const headHeight = 32
 
 /** Rows that are drawn above and below those in sight, so that the reader sees no gap before the next ones are drawn. */
 const overscan = 6
-
-/** A range of rows, by their indexes. */
-export interface Shown {
-  readonly first: number
-  readonly last: number
-}
 
 const nothingShown: Shown = { first: 0, last: 0 }
 
@@ -25,7 +20,7 @@ export const useVirtualRows = () => {
   const [shown, setShown] = useState(nothingShown)
   /** The ref of the element that scrolls. */
   const attach: RefCallback<HTMLElement> = useCallback((list) => {
-    if (list === null) return
+    if (list === null) return undefined
     const look = () => {
       const { clientHeight, scrollTop } = list
       const first = Math.max(0, Math.floor(scrollTop / rowHeight) - overscan)

@@ -241,6 +241,9 @@ describe.skipIf(!hasBrowser)("Cost of an open dashboard", () => {
     // From now on no time passes but that of the steps, in which all calls are answered.
     await page.clock.pauseAt((await page.evaluate<number>("Date.now()")) + minute)
     await answered()
+    // Timers of 0 ms, which the jump has set, end in the next step: their calls are not yet those of the time that is counted.
+    await page.clock.runFor(400)
+    await answered()
     const before = asked.length
     for (let step = 0; step < 175; step++) {
       await page.clock.runFor(400)

@@ -3,16 +3,17 @@
  * are those of the sources. `npm start` runs it first; it takes about a second.
  */
 import { createHash } from "node:crypto"
-import { globSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { globSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
+import { publish, publishedIn } from "./publish.mjs"
 
 const here = dirname(fileURLToPath(import.meta.url))
 const root = dirname(dirname(here))
 const target = join(here, "dist")
 
 const patterns = [
-  "apps/dashboard/{build.mjs,package.json,src/**/*.{ts,tsx,css,html}}",
+  "apps/dashboard/{*.mjs,package.json,src/**/*.{ts,tsx,css,html}}",
   "packages/client/src/!(schema).ts",
   "packages/client/openapi.json"
 ]
@@ -20,9 +21,8 @@ const digest = globSync(patterns, { cwd: root })
   .toSorted((a, b) => (a < b ? -1 : 1))
   .reduce((hash, file) => hash.update(`${file}\n`).update(readFileSync(join(root, file))), createHash("sha256"))
   .digest("hex")
-const mark = join(target, "digest")
 
-if (!existsSync(mark) || readFileSync(mark, "utf8") !== digest) await make()
+if (publishedIn(target)?.digest !== digest) await make()
 
 /** The names by which people know the types of destinations, as the API's document says: lists show them without reading it. */
 function destinationNames({ components: { schemas } }) {
@@ -51,53 +51,43 @@ function permissions({ paths }) {
 async function make() {
   const { build } = await import("rolldown")
   const document = JSON.parse(readFileSync(join(root, "packages/client/openapi.json"), "utf8"))
-  // By a rename: a gateway that reads the files meanwhile finds all of them or the previous ones.
-  const aside = `${target}.${process.pid}`
-  const assets = join(aside, "assets")
-  mkdirSync(assets, { recursive: true })
-  try {
-    const { output } = await build({
-      input: { main: join(here, "src/main.tsx") },
-      platform: "browser",
-      logLevel: "warn",
-      // "use client" is for servers that render pages.
-      onLog: (level, log, report) => log.code === "MODULE_LEVEL_DIRECTIVE" || report(level, log),
-      transform: {
-        jsx: { runtime: "automatic" },
-        define: {
-          "process.env.NODE_ENV": '"production"',
-          PERMISSIONS: JSON.stringify(permissions(document)),
-          DESTINATION_NAMES: JSON.stringify(destinationNames(document))
-        }
-      },
-      output: {
-        dir: assets,
-        format: "esm",
-        minify: true,
-        entryFileNames: "[name]-[hash].js",
-        chunkFileNames: "[name]-[hash].js"
+  const { output } = await build({
+    input: { main: join(here, "src/main.tsx") },
+    write: false,
+    platform: "browser",
+    logLevel: "warn",
+    // "use client" is for servers that render pages.
+    onLog: (level, log, report) => log.code === "MODULE_LEVEL_DIRECTIVE" || report(level, log),
+    transform: {
+      jsx: { runtime: "automatic" },
+      define: {
+        "process.env.NODE_ENV": '"production"',
+        PERMISSIONS: JSON.stringify(permissions(document)),
+        DESTINATION_NAMES: JSON.stringify(destinationNames(document))
       }
-    })
-    const script = output.find((one) => one.type === "chunk" && one.isEntry).fileName
-    // One file: a browser would ask for each import, and only after it has read the one before.
-    const style = readFileSync(join(here, "src/style.css"), "utf8").replaceAll(/@import "(.+)";\n/g, (_, part) =>
-      readFileSync(join(here, "src", part), "utf8")
-    )
-    const styleName = `style-${createHash("sha256").update(style).digest("hex").slice(0, 10)}.css`
-    writeFileSync(join(assets, styleName), style)
-    const page = readFileSync(join(here, "src/index.html"), "utf8")
-    writeFileSync(join(aside, "index.html"), page.replace("{{script}}", script).replace("{{style}}", styleName))
-    // The package lists the libraries that are in it.
-    const modules = output.flatMap((one) => (one.type === "chunk" ? one.moduleIds : []))
-    const libraries = modules.flatMap((id) => /^.*\/node_modules\/(@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? [])
-    const folders = [...new Set(libraries)].map((folder) => relative(root, folder))
-    writeFileSync(join(aside, "libraries.json"), JSON.stringify(folders))
-    writeFileSync(join(aside, "digest"), digest)
-    rmSync(target, { recursive: true, force: true })
-    renameSync(aside, target)
-  } catch (error) {
-    rmSync(aside, { recursive: true, force: true })
-    // Another process has built the same meanwhile.
-    if (!existsSync(mark)) throw error
-  }
+    },
+    output: {
+      format: "esm",
+      minify: true,
+      entryFileNames: "[name]-[hash].js",
+      chunkFileNames: "[name]-[hash].js"
+    }
+  })
+  const script = output.find(({ isEntry }) => isEntry).fileName
+  // One file: a browser would ask for each import, and only after it has read the one before.
+  const style = readFileSync(join(here, "src/style.css"), "utf8").replaceAll(/@import "(.+)";\n/g, (_, part) =>
+    readFileSync(join(here, "src", part), "utf8")
+  )
+  const styleName = `style-${createHash("sha256").update(style).digest("hex").slice(0, 10)}.css`
+  // The package lists the libraries that are in it.
+  const modules = output.flatMap(({ moduleIds }) => moduleIds)
+  const libraries = modules.flatMap((id) => /^.*\/node_modules\/(@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? [])
+  publish(target, {
+    digest,
+    files: { ...Object.fromEntries(output.map(({ code, fileName }) => [fileName, code])), [styleName]: style },
+    libraries: [...new Set(libraries)].map((folder) => relative(root, folder)),
+    page: readFileSync(join(here, "src/index.html"), "utf8")
+      .replace("{{script}}", script)
+      .replace("{{style}}", styleName)
+  })
 }

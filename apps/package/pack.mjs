@@ -8,6 +8,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
+import { publishedIn } from "../dashboard/publish.mjs"
 import { bundleCommandLine, bundleGateway } from "./bundles.mjs"
 import { bundledLibraries, copyLibrary } from "./libraries.mjs"
 import { listOf, partIn } from "./parts.mjs"
@@ -32,25 +33,26 @@ const manifest = {
   optionalDependencies: project.optionalDependencies
 }
 
+await import("../dashboard/build.mjs")
+const dashboard = publishedIn(join(root, "apps/dashboard/dist"))
+
 /** What the gateway reads from its folder while it runs, by paths in a checkout. */
 const files = [
-  "apps/dashboard/dist",
+  "apps/dashboard/dist/index.html",
+  ...dashboard.files.map((name) => `apps/dashboard/dist/assets/${name}`),
   "docs",
   "packages/client/openapi.json",
   // Children of the sandbox get the sources of this folder, without their types.
   "packages/sandbox/src"
 ]
 
-await import("../dashboard/build.mjs")
 const stage = mkdtempSync(join(tmpdir(), "tidegate-pack-"))
 try {
   mkdirSync(target, { recursive: true })
   const parts = [
     ...(await bundleCommandLine(join(stage, "bin"), project.version)),
     ...(await bundleGateway(join(stage, "gateway"))),
-    ...JSON.parse(readFileSync(join(root, "apps/dashboard/dist/libraries.json"), "utf8")).map((folder) =>
-      partIn(join(root, folder))
-    ),
+    ...dashboard.libraries.map((folder) => partIn(join(root, folder))),
     ...bundledLibraries
   ]
   writeFileSync(join(stage, "sbom.cdx.json"), `${JSON.stringify(listOf(manifest, parts), null, 2)}\n`)

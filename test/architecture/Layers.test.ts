@@ -204,12 +204,14 @@ const letReach: Readonly<Record<string, string>> = {
 /** Imports that the layers do not allow. */
 const violations = (folder: string, sources: ReadonlyArray<Source>): ReadonlyArray<string> => {
   const allowed = new Set(layers[folder])
+  const own = new Set(sources.map(({ file }) => file))
   return sources.flatMap(({ imports }) =>
     imports.flatMap((one) => {
       const path = target(one)
       const inner = inWorkspace(one.from)
       // A path that leaves the package's sources goes around its layer; its own modules it names by path.
-      const legal = path === null ? inner === null || allowed.has(inner.name) : path.startsWith(`${folder}/src/`)
+      const legal =
+        path === null ? inner === null || allowed.has(inner.name) : own.has(path) || path.startsWith(`${folder}/src/`)
       return legal ? [] : [`${one.file} must not import ${one.from}`]
     })
   )

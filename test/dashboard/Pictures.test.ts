@@ -5,6 +5,7 @@ import { describe, expect } from "vitest"
 import { hasBrowser, heading, it as pageIt, settled } from "../support/DashboardPage.ts"
 import { FakeProviderServer } from "../support/FakeProviderServer.ts"
 import { fill, slack } from "../support/Showcase.ts"
+import type { Gateway } from "../support/Gateway.ts"
 import { patience, sleep } from "../support/Waiting.ts"
 
 /*
@@ -16,7 +17,10 @@ const folder = resolve(import.meta.dirname, "../../docs/dashboard/pages")
 /** Over how many minutes the traffic is sent, so that charts have something to show; 0: no picture is taken. */
 const minutes = Number(process.env["PICTURES"] ?? 0)
 
-type Shop = Awaited<ReturnType<typeof fill>>
+type Shop = Awaited<ReturnType<typeof fill>> & {
+  /** The id of a team that the shop's owner has deleted. */
+  readonly deleted: string
+}
 
 interface Shot {
   readonly at: string | ((shop: Shop) => string)
@@ -118,6 +122,10 @@ const shots: Readonly<Record<string, Shot>> = {
   "/team/secrets": { at: "team/secrets" },
   "/team/delete": { at: "team/delete" },
   "/team/keys/$id": { at: ({ key }) => `team/keys/${key}` },
+  "/team-deletions/$id": {
+    at: ({ deleted }) => `team-deletions/${deleted}`,
+    first: (page) => page.locator("header .badge", { hasText: "Done" }).waitFor({ timeout: patience })
+  },
   // Outside of the router: they need no sign-in.
   "/shared": { at: ({ share }) => `shared/${share}` },
   "/sign-in": { at: "" }
@@ -125,9 +133,6 @@ const shots: Readonly<Record<string, Shot>> = {
 
 /** The same page for other readers or on another way: it has the picture of the first one. */
 const same = ["/bulk-operations/$id"]
-
-/** The shop is not deleted: `Forms.test.ts` looks at this page. */
-const without = ["/team-deletions/$id"]
 
 const nameOf = (route: string): string =>
   route === "/" ? "overview" : route.slice(1).replaceAll("$", "").replaceAll("/", "-")
@@ -164,15 +169,35 @@ const gallery = (): string =>
     ""
   ].join("\n")
 
+/** Another team of the same owner, which is deleted with what it has received. */
+const deleteTeam = async (gateway: Gateway, owner: string, url: string): Promise<string> => {
+  const doomed = await gateway.forTeam()
+  const { user } = (await gateway.call("GET", "/auth/me", undefined, owner)).body
+  await gateway.sql("insert into memberships values ($1, $2, 'owner', now())", [doomed.team, user.id])
+  const source = await doomed.source()
+  await doomed.connection(source, await doomed.destination({ url }))
+  for (let order = 0; order < 24; order++) {
+    await fetch(source.url, { method: "POST", body: JSON.stringify({ order }) })
+  }
+  const answer = await fetch(`${gateway.origin}/v1/team/deletion`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${owner}`, "x-team-id": doomed.team, "content-type": "application/json" },
+    body: JSON.stringify({ team_id: doomed.team, team_name: doomed.team })
+  })
+  if (!answer.ok) throw new Error(`POST /team/deletion: ${answer.status} ${await answer.text()}`)
+  return doomed.team
+}
+
 const it = pageIt
   .extend("chat", { scope: "file" }, ({ startTarget }) =>
     startTarget((response) => void response.writeHead(200, { "content-type": "application/json" }).end('{"ok":true}'))
   )
   .extend("settings", { scope: "file" }, ({ chat }) => ({ TIDEGATE_API_ORIGINS: `${slack}=${chat.origin}` }))
-  .extend("shop", { scope: "file" }, async ({ gateway, startTarget }, { onCleanup }) => {
+  .extend("shop", { scope: "file" }, async ({ chat, gateway, startTarget }, { onCleanup }): Promise<Shop> => {
     const forge = await FakeProviderServer.start("a-token")
     onCleanup(() => forge.close())
-    return fill(gateway, startTarget, forge, { rounds: minutes, pause: () => sleep(60_000) })
+    const shop = await fill(gateway, startTarget, forge, { rounds: minutes, pause: () => sleep(60_000) })
+    return { ...shop, deleted: await deleteTeam(gateway, shop.owner, chat.origin) }
   })
 
 /** How much of the page cannot be seen, in pixels. */
@@ -243,9 +268,7 @@ describe("Pictures of the dashboard", () => {
     const router = await readFile(resolve(import.meta.dirname, "../../apps/dashboard/src/router.tsx"), "utf8")
     const routes = [...router.matchAll(/^ {2}\["(\/[^"]*)",/gm)].map(([, route]) => route!)
     expect(routes.length).toBeGreaterThan(30)
-    expect([...Object.keys(shots), ...same, ...without].toSorted()).toEqual(
-      [...routes, "/shared", "/sign-in"].toSorted()
-    )
+    expect([...Object.keys(shots), ...same].toSorted()).toEqual([...routes, "/shared", "/sign-in"].toSorted())
     const wanted = Object.keys(shots).flatMap((route) =>
       (Object.keys(looks) as ReadonlyArray<Look>).map((look) => fileOf(route, look))
     )

@@ -1,11 +1,11 @@
 import { useNavigate } from "@tanstack/react-router"
-import { useVirtualizer } from "@tanstack/react-virtual"
 import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from "react"
 import { folder } from "../gateway.ts"
 import { useFurther } from "./Further.ts"
-import { type Arrived, type Page, type PageQuery, type Searched, type Shown, usePages } from "./Pages.ts"
+import { type Arrived, type Page, type PageQuery, type Searched, usePages } from "./Pages.ts"
 import { Empty, Failure, Loading } from "./States.tsx"
 import { Time } from "./Time.tsx"
+import { rowHeight, useVirtualRows } from "./VirtualRows.ts"
 
 export interface Column<Model> {
   readonly title: string
@@ -23,9 +23,6 @@ const gap = 12
 /** Narrower than this, a list scrolls: no column is squeezed until it is empty. */
 const minWidthOf = (widths: ReadonlyArray<string>): number =>
   widths.reduce((sum, width) => sum + gap + (width.endsWith("px") ? Number.parseInt(width) : minWidth), gap)
-
-const rowHeight = 36
-const nothingShown: Shown = { first: 0, last: 0 }
 
 /** The selected row: it stays selected wherever rows that arrive move it. */
 interface Selected {
@@ -174,27 +171,20 @@ const LoadedList = <Model extends { readonly id: string }>({
   readFurther,
   to
 }: Settings<Model>) => {
-  const frame = useRef<HTMLDivElement>(null)
+  const { attach, frame, scrollTo, shown } = useVirtualRows()
   const navigate = useNavigate()
   const open = useCallback((to: string) => void navigate({ to }), [navigate])
   const [selected, setSelected] = useState(nothingSelected)
-  const [shown, setShown] = useState(nothingShown)
-  const pages = usePages({ keys, read, isLive, shown, countSince })
+  const pages = usePages({ keys, read, isLive, countSince }, shown)
   const further = useFurther(pages.newestKey, readFurther)
   const { count, indexOf, rowAt } = pages
-  const virtual = useVirtualizer({
-    count,
-    getScrollElement: () => frame.current,
-    estimateSize: () => rowHeight,
-    overscan: 12
-  })
-  const drawn = virtual.getVirtualItems()
-  const first = drawn[0]?.index ?? 0
-  const last = drawn.at(-1)?.index ?? 0
-  useEffect(() => setShown({ first, last }), [first, last])
   /** The rows that were drawn last: they stay until the page that they are on now is read. */
   const before = useRef<ReadonlyMap<number, Model>>(new Map())
-  const rows = drawn.map(({ index, start }) => ({ index, start, row: rowAt(index) ?? before.current.get(index) }))
+  const drawn = Math.max(0, Math.min(shown.last + 1, count) - shown.first)
+  const rows = Array.from({ length: drawn }, (_, n) => {
+    const index = shown.first + n
+    return { index, start: index * rowHeight, row: rowAt(index) ?? before.current.get(index) }
+  })
   useEffect(() => {
     before.current = new Map(rows.flatMap(({ index, row }) => (row === undefined ? [] : [[index, row] as const])))
   })
@@ -212,7 +202,7 @@ const LoadedList = <Model extends { readonly id: string }>({
         event.preventDefault()
         const next = Math.min(count - 1, Math.max(0, selected.index + (event.key === "j" ? 1 : -1)))
         setSelected({ id: rowAt(next)?.id ?? null, index: next })
-        virtual.scrollToIndex(next)
+        scrollTo(next)
       }
       const row = rowAt(selected.index)
       if (event.key === "Enter" && row !== undefined && row.id === selected.id) {
@@ -223,7 +213,7 @@ const LoadedList = <Model extends { readonly id: string }>({
     }
     document.addEventListener("keydown", onKey)
     return () => document.removeEventListener("keydown", onKey)
-  }, [count, open, rowAt, selected, to, virtual])
+  }, [count, frame, open, rowAt, scrollTo, selected, to])
 
   if (pages.isPending) return <Loading />
   const searched = pages.searched === null ? null : <SearchedNote of={pages.searched} further={further} />
@@ -244,13 +234,13 @@ const LoadedList = <Model extends { readonly id: string }>({
   } as Record<string, string>
   return (
     <>
-      <div className="list" ref={frame} style={widths} role="region" aria-label={label} tabIndex={0}>
+      <div className="list" ref={attach} style={widths} role="region" aria-label={label} tabIndex={0}>
         <div className="head">
           {columns.map(({ title }) => (
             <span key={title}>{title}</span>
           ))}
         </div>
-        <div className="rows" style={{ height: virtual.getTotalSize() }}>
+        <div className="rows" style={{ height: count * rowHeight }}>
           {rows.map(({ index, row, start }) =>
             row === undefined ? (
               <div key={index} className="row muted" style={{ transform: `translateY(${start}px)` }}>

@@ -1,4 +1,4 @@
-import { type Query, useQueries, useQueryClient } from "@tanstack/react-query"
+import { type Query, type QueryClient, useQueries, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useState } from "react"
 import { waitAfter } from "./Pace.ts"
 
@@ -56,7 +56,7 @@ const samplingPace = { ...pace, minMs: 2 * liveMs }
 /** A page whose rows are out of sight is forgotten after this time (ms), and read again when the reader comes back to it. */
 const forgottenMs = 5_000
 
-/** The range of rows that are drawn. */
+/** The range of rows that are drawn, by their indexes. The list may end before the last of them. */
 export interface Shown {
   readonly first: number
   readonly last: number
@@ -92,69 +92,86 @@ interface Read<Model> extends Page<Model> {
 
 const top: Place = { first: 0, cursor: null, after: null }
 
+/** How a list reads its pages. */
+interface Reading<Model> {
+  readonly keys: ReadonlyArray<unknown>
+  readonly read: (page: PageQuery) => Promise<Page<Model>>
+  /** How many rows there are since this one. */
+  readonly countSince: ((row: Model) => Promise<number>) | undefined
+  readonly isLive: boolean
+}
+
+const keyOf = (keys: ReadonlyArray<unknown>, { cursor }: Place) => ["list", ...keys, cursor]
+
+/** Reads a page, and compares it with the one that was read `before` at this place. */
+const readPlace = async <Model extends { readonly id: string }>(
+  { countSince, isLive, read }: Reading<Model>,
+  place: Place,
+  before: Read<Model> | undefined
+): Promise<Read<Model>> => {
+  const began = performance.now()
+  const page = await read(pageAt(place.cursor, isLive ? rowsOfLivePage : rowsOfPage))
+  const at = Date.now()
+  const newest = before?.models[0]
+  // The page was not visible for a while, so the rows since then do not give a rate.
+  const isNext = before !== undefined && at - before.at < 5 * before.waitMs
+  const isSampled =
+    isLive &&
+    place.cursor === null &&
+    isNext &&
+    newest !== undefined &&
+    page.has_more &&
+    page.models.every(({ id }) => id !== newest.id)
+  const counted =
+    isSampled && countSince !== undefined && at - (before.counted?.at ?? 0) >= countedMs
+      ? // The rows are shown, even if they cannot be counted.
+        { total: await countSince(newest).catch(() => 0), ms: at - before.at, at }
+      : (before?.counted ?? null)
+  return {
+    ...page,
+    at,
+    counted,
+    arrived: isSampled && counted !== null && counted.total > page.models.length ? counted : null,
+    waitMs: waitAfter(performance.now() - began, isSampled ? samplingPace : pace)
+  }
+}
+
+/**
+ * The query of a page. The cache keeps its functions, and they keep all that is in scope here. In `usePages` that would be the results of the pages
+ * before, whose queries have such functions too: no page of a list would ever be forgotten.
+ */
+const queryOf = <Model extends { readonly id: string }>(
+  cache: QueryClient,
+  reading: Reading<Model>,
+  place: Place,
+  isAlone: boolean
+) => {
+  const { isLive } = reading
+  const queryKey = keyOf(reading.keys, place)
+  return {
+    queryKey,
+    queryFn: () => readPlace(reading, place, cache.getQueryData<Read<Model>>(queryKey)),
+    // Only the first page is read again. Later pages would no longer fit to it, so a reader in the middle of a list stays there, and a search would
+    // begin again.
+    staleTime: ({ state }: Query<Read<Model>>) => (isAlone && state.data?.searched === undefined ? liveMs : Infinity),
+    gcTime: place.cursor === null ? 60_000 : forgottenMs,
+    refetchInterval: ({ state }: Query<Read<Model>>) => isLive && (state.data?.waitMs ?? liveMs)
+  }
+}
+
 /**
  * The pages of a list, of which only those near `shown` are in memory: for the others there is the cursor by which they are read again.
  * Of a list that is live, only the pages in sight are read again.
  */
-export const usePages = <Model extends { readonly id: string }>({
-  countSince,
-  isLive,
-  keys,
-  read,
-  shown
-}: {
-  readonly keys: ReadonlyArray<unknown>
-  readonly read: (page: PageQuery) => Promise<Page<Model>>
-  readonly countSince: ((row: Model) => Promise<number>) | undefined
-  readonly isLive: boolean
-  readonly shown: Shown
-}) => {
+export const usePages = <Model extends { readonly id: string }>(reading: Reading<Model>, shown: Shown) => {
+  const { isLive, keys } = reading
   const cache = useQueryClient()
   const [places, setPlaces] = useState<ReadonlyArray<Place>>([top])
-  const keyOf = ({ cursor }: Place) => ["list", ...keys, cursor]
-
-  const readPlace = async (place: Place): Promise<Read<Model>> => {
-    const before = cache.getQueryData<Read<Model>>(keyOf(place))
-    const began = performance.now()
-    const page = await read(pageAt(place.cursor, isLive ? rowsOfLivePage : rowsOfPage))
-    const at = Date.now()
-    const newest = before?.models[0]
-    // The page was not visible for a while, so the rows since then do not give a rate.
-    const isNext = before !== undefined && at - before.at < 5 * before.waitMs
-    const isSampled =
-      isLive &&
-      place.cursor === null &&
-      isNext &&
-      newest !== undefined &&
-      page.has_more &&
-      page.models.every(({ id }) => id !== newest.id)
-    const counted =
-      isSampled && countSince !== undefined && at - (before.counted?.at ?? 0) >= countedMs
-        ? // The rows are shown, even if they cannot be counted.
-          { total: await countSince(newest).catch(() => 0), ms: at - before.at, at }
-        : (before?.counted ?? null)
-    return {
-      ...page,
-      at,
-      counted,
-      arrived: isSampled && counted !== null && counted.total > page.models.length ? counted : null,
-      waitMs: waitAfter(performance.now() - began, isSampled ? samplingPace : pace)
-    }
-  }
 
   const until = shown.last + aheadOf(isLive, shown)
   const wanted = places.filter(({ first }, n) => first <= until && (places[n + 1]?.first ?? Infinity) > shown.first)
   const results = useQueries({
-    queries: wanted.map((place) => ({
-      queryKey: keyOf(place),
-      queryFn: () => readPlace(place),
-      // Only the first page is read again. Later pages would no longer fit to it, so a reader in the middle of a list stays there, and a search would
-      // begin again.
-      staleTime: ({ state }: Query<Read<Model>>) =>
-        places.length > 2 || state.data?.searched !== undefined ? Infinity : liveMs,
-      gcTime: place.cursor === null ? 60_000 : forgottenMs,
-      refetchInterval: ({ state }: Query<Read<Model>>) => isLive && (state.data?.waitMs ?? liveMs)
-    }))
+    queries: wanted.map((place) => queryOf(cache, reading, place, places.length <= 2))
   })
 
   useEffect(() => {
@@ -200,7 +217,7 @@ export const usePages = <Model extends { readonly id: string }>({
     },
     searched: first?.data?.searched ?? null,
     /** The key of the query that reads the newest page. */
-    newestKey: keyOf(top),
+    newestKey: keyOf(keys, top),
     isPending: wanted[0] === top && first?.isPending === true,
     error: results.find(({ error }) => error !== null)?.error ?? null,
     retry: () => Promise.all(results.flatMap(({ isError, refetch }) => (isError ? [refetch()] : []))),

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { readdir, readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
-import { Clock, Effect, type Layer } from "effect"
+import { Clock, Duration, Effect, type Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { fail } from "@tidegate/model/GatewayError"
 import { Ingress } from "@tidegate/model/Ingress"
@@ -27,15 +27,16 @@ interface Bundle {
   readonly files: ReadonlyMap<string, CodedBytes>
 }
 
-/** Null: it has not been built. */
+/** Null: it has not been built. A build may replace it meanwhile, and leaves the files of the page that was read before them. */
 const loadBundle = async (): Promise<Bundle | null> => {
   try {
+    const page = await readFile(`${folder}index.html`, "utf8")
     const names = await readdir(`${folder}assets`)
     const files = names.map(async (name): Promise<[string, CodedBytes]> => {
       const type = types[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream"
       return [name, new CodedBytes(await readFile(`${folder}assets/${name}`), type)]
     })
-    return { page: await readFile(`${folder}index.html`, "utf8"), files: new Map(await Promise.all(files)) }
+    return { page, files: new Map(await Promise.all(files)) }
   } catch {
     return null
   }
@@ -71,7 +72,7 @@ const notBuilt = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Ti
  */
 export const layer: Layer.Layer<never, never, Credentials | HttpRouter.HttpRouter | Ingress> = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const bundle = yield* Effect.cached(Effect.promise(loadBundle))
+    const [bundle, readAgain] = yield* Effect.cachedInvalidateWithTTL(Effect.promise(loadBundle), Duration.infinity)
     const { callerOf } = yield* Credentials
     const { publicUrl } = yield* Ingress
     const key = yield* BrowserSessionKey
@@ -82,6 +83,7 @@ export const layer: Layer.Layer<never, never, Credentials | HttpRouter.HttpRoute
         const [, rest] = /\/dashboard(?:\/(.*))?$/.exec(path) ?? []
         if (rest === undefined) return HttpServerResponse.redirect("dashboard/")
         const built = yield* bundle
+        if (built === null) yield* readAgain
         const asset = /^assets\/([\w.-]+)$/.exec(rest)?.[1]
         if (asset !== undefined) {
           const file = built?.files.get(asset)

@@ -136,6 +136,7 @@ const tooManyValues = (): Ran => ({
     line: null
   },
   request: null,
+  isUnchanged: false,
   bodyUnchanged: false,
   logs: [],
   warnings: ["its log lines are lost"],

@@ -26,6 +26,8 @@ export interface Input {
   readonly request: Omit<TransformRequest, "body">
   readonly context: Readonly<Record<string, unknown>>
   readonly isLoadedOnly?: boolean
+  /** The body is the one that was received, and may be no JSON. */
+  readonly isReceived?: boolean
 }
 
 /** Result of a comparison. `noisy`: two fresh runs differ, too, so the comparison proves nothing. */
@@ -37,8 +39,10 @@ export type Verdict =
 /** Result of one call of a batch. */
 export interface Ran {
   readonly error: ExecutionError | null
-  /** Null if there is an error. */
+  /** Null if there is an error, or if it `isUnchanged`. */
   readonly request: Omit<TransformRequest, "body"> | null
+  /** The request without its body is the one that was passed in. */
+  readonly isUnchanged: boolean
   /** The body is the one that was passed in; otherwise it is sent as a separate text. */
   readonly bodyUnchanged: boolean
   readonly logs: ReadonlyArray<LogLine>

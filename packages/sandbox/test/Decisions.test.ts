@@ -7,6 +7,7 @@ const error = (code: ExecutionError["code"]): ExecutionError => ({ code, name: "
 const ran = (change: Partial<Ran>): Ran => ({
   error: null,
   request: null,
+  isUnchanged: true,
   bodyUnchanged: true,
   logs: [],
   warnings: [],

@@ -54,7 +54,9 @@ export const transform = (
   const { input, received } = pending
   const request: TransformRequest = {
     headers: received.headers,
-    body: input.body(),
+    get body() {
+      return input.body()
+    },
     query: received.query,
     parsed_query: input.query,
     path: received.path,
@@ -68,6 +70,7 @@ export const transform = (
       isolation: transformation.isolation,
       env: transformation.env,
       request,
+      bodyText: input.jsonText,
       context: {
         connection_id: ids.connectionId,
         source_id: pending.sourceId,
@@ -204,12 +207,16 @@ const bodyBytes = (after: TransformRequest, { isText, json }: Written): Uint8Arr
   return json === "null" ? noBody : Buffer.from(json)
 }
 
+const withoutEncoding = (headers: Values): Values => {
+  const { "content-encoding": _, ...rest } = headers
+  return rest
+}
+
 /** When headers that described the old body were left unchanged or are missing, they are set to describe the new one. */
 const describeBody = (before: Values, after: Values, { isText, json }: Written): Values => {
   const kept = (name: string) =>
     before[name] === after[name] || JSON.stringify(after[name]) === JSON.stringify(before[name])
-  const { "content-encoding": encoding, ...rest } = after
-  const headers = encoding === undefined || kept("content-encoding") ? rest : after
+  const headers = after["content-encoding"] !== undefined && kept("content-encoding") ? withoutEncoding(after) : after
   const type = headers["content-type"]
   const isJson = typeof type === "string" && /[/+]json\b/i.test(type)
   return isText || json === "null" || isJson || (type !== undefined && !kept("content-type"))

@@ -76,7 +76,7 @@ const run = (
   const settled =
     refused ??
     (ran !== null && "ended" in ran
-      ? settle(ran.ended, input, body, wallMs)
+      ? settle(ran.ended, input, wallMs)
       : unsettled(failed("SYNTAX_ERROR", "SyntaxError", ran?.message ?? "", ran?.line)))
   const { body: returned, ...rest } = settled
   const { system, user } = process.cpuUsage(before)

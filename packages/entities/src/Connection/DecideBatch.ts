@@ -12,9 +12,9 @@ import type { PendingRequest } from "./PendingRequest.ts"
 
 /**
  * Transformations of one connection under way: as many as go to the sandbox together. The sandbox takes this many from each
- * connection, and shares its capacity fairly among teams. Requests that are recorded as work in hand are few and heavy.
+ * connection, and shares its capacity fairly among teams.
  */
-const concurrency = { plain: 64, recorded: 8 }
+const concurrency = 64
 
 /** Takes decisions about the first of these requests as soon as they are made. */
 type Commit = (requests: ReadonlyArray<PendingRequest>, decided: ReadonlyArray<DecidedJob>) => void
@@ -36,8 +36,12 @@ const decidePlain = (
       if (request === null) {
         cancels.delete(group)
         underWay--
-        done(group)
-        if (underWay <= awaited) changed.openUnsafe()
+        try {
+          done(group)
+        } finally {
+          // Last, because a waiting fiber continues at once.
+          if (underWay <= awaited) changed.openUnsafe()
+        }
         return
       }
       let isOver = false
@@ -57,7 +61,7 @@ const decidePlain = (
       Effect.gen(function* () {
         let since = performance.now()
         for (const group of groups) {
-          if (underWay === concurrency.plain) yield* untilUnderWay(concurrency.plain / 2)
+          if (underWay === concurrency) yield* untilUnderWay(concurrency / 2)
           underWay++
           goOn(group)
           if (performance.now() - since <= unaskedMs) continue
@@ -85,7 +89,7 @@ const decideRecorded = (
       }
       done(group)
     }),
-    { concurrency: concurrency.recorded, discard: true }
+    { concurrency, discard: true }
   )
 
 /** Decides about batches of requests. Each call returns how many of its requests were decided. */

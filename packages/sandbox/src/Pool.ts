@@ -117,6 +117,7 @@ export const makePool = (options: PoolOptions) => {
     else if (!turns.add(job.teamId, job.key ?? "", job))
       settle(job, () => job.unavailable("too many calls are waiting"))
     else {
+      if (!children.isFree()) children.grow()
       dispatchSoon()
       job.waitTimer = setTimeout(() => {
         if (turns.remove(job.teamId, job.key ?? "", job))

@@ -14,7 +14,6 @@ const ran = (change: Partial<Ran>): Ran => ({
   startedAt: 0,
   durationMs: 1,
   cpuMs: 1,
-  processMs: 1,
   memoryBytes: 0,
   isSealed: false,
   verdict: null,

@@ -85,7 +85,7 @@ describe("Connection queues", () => {
   it("An event that is due after the window's time range stays in SQL", () => {
     const world = new QueueWorld(["a"])
     const [row] = world.send("a", 1, { dueIn: 60_000 })
-    expect(world.queue.isKnown(row!.id)).toBe(false)
+    expect(world.queue.memory.isKnown(row!.id)).toBe(false)
     expect(world.queue.nextAt).toBeNull()
     world.now += 60_000
     world.queue.wake()
@@ -157,7 +157,7 @@ describe("Window of the delivery queue", () => {
     world.send("a", 20)
     world.otherBytes.hold(maxBytes)
     world.record(0, 10)
-    expect(world.queue.isKnown(row!.id)).toBe(false)
+    expect(world.queue.memory.isKnown(row!.id)).toBe(false)
     world.otherBytes.release(maxBytes)
     world.others.release()
     world.settle()

@@ -39,6 +39,10 @@ const run = (call: Call): Effect.Effect<Execution, SandboxUnavailable> => {
 
 export const layer = Layer.succeed(Sandbox, {
   run,
+  start: (call, done, unavailable) => {
+    Effect.runSync(Effect.match(run(call), { onSuccess: done, onFailure: ({ message }) => unavailable(message) }))
+    return () => {}
+  },
   pids: () => [],
   check: (code) =>
     code.startsWith("busy")

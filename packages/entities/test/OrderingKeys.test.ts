@@ -8,6 +8,8 @@ import { Random } from "./Random.ts"
 // every start.
 
 const minute = 60_000
+/** As in `DeliveryWindow.ts`. */
+const windowSize = 1_000
 
 /** Lets everything come to its end, with a poll every half minute. */
 const drain = (world: QueueWorld): void => {
@@ -25,6 +27,11 @@ const closed = (world: QueueWorld): void => {
   expect(world.permits.taken).toBe(0)
   expect(world.queue.underWay).toBe(0)
   expect(world.queue.nextAt).toBeNull()
+}
+
+const isFree = (world: QueueWorld): void => {
+  closed(world)
+  expect(world.otherBytes.hasRoom(maxBytes), "no memory is held").toBe(true)
 }
 
 const idsOf = (world: QueueWorld, key: string): ReadonlyArray<string> =>
@@ -78,6 +85,49 @@ describe("Events of one ordering key", () => {
     }
     expect(idsOf(world, "x").length).toBeGreaterThan(300)
     expect(world.refills - reads, "a read brings many").toBeLessThan(30)
+  })
+
+  it("The content of an ordered event that has just come is not read again", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    for (const key of ["x", "y", "x", "x"]) world.send("a", 1, { key })
+    world.commit("a", 1, { key: "y" })
+    world.settle()
+    expect(world.noted, "all but the one without a notification").toBe(4)
+    isFree(world)
+  })
+
+  it("Ordered events that wait for their turn leave memory for others, and when their connection is paused or their rows change", () => {
+    const world = new QueueWorld(["a", "b"], { order: "block", permits: 1 })
+    world.send("a", 900, { key: "x" })
+    world.send("b", 2_000)
+    expect(world.inWindow, "the whole window").toBeGreaterThanOrEqual(windowSize - 1)
+    world.settle()
+    isFree(world)
+    for (const change of ["pause", "reread"] as const) {
+      const before = world.noted
+      world.send("a", 5, { key: "y" })
+      if (change === "reread") world.queue.reread()
+      else {
+        world.setConnectionQueue("a", "paused")
+        world.setConnectionQueue("a", "open")
+      }
+      world.settle()
+      expect(world.noted - before, change).toBe(0)
+      isFree(world)
+    }
+  })
+
+  it("Events behind a failed ordered event take no memory", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    world.send("a", 1, { key: "x" })
+    world.refillNow()
+    world.end(0, false)
+    world.record(0, minute)
+    world.send("a", 100, { key: "x" })
+    world.refillNow()
+    drain(world)
+    expect(world.noted, "only the first").toBe(1)
+    isFree(world)
   })
 
   it("Ordered events are found after a lost or late wake-up notification", () => {

@@ -53,14 +53,19 @@ type Refill =
 
 interface FoundKeys {
   readonly connectionId: string
-  readonly keys: ReadonlyArray<{ readonly key: string; readonly ids: ReadonlyArray<string>; readonly more: boolean }>
+  readonly keys: ReadonlyArray<{
+    readonly key: string
+    readonly ids: ReadonlyArray<string>
+    readonly noted: ReadonlyMap<string, DeliveryItem>
+    readonly more: boolean
+  }>
   readonly scannedTo: string | null | undefined
 }
 
 export const maxBytes = 64 * 1024 * 1024
 const refillRows = 1_000
 const minRefill = 64
-const maxPerKey = 32
+const maxPerKey = 128
 
 /**
  * A queue in a world that a test runs: the clock, the network and SQL do one step at a time, when they are told to. What
@@ -83,6 +88,8 @@ export class QueueWorld {
   /** Deliveries that the host was told to have in hand, until they are over. */
   readonly inHand = new Set<string>()
   readonly wire: Array<Attempt> = []
+  /** Events with an ordering key whose content was not read. */
+  noted = 0
   readonly recording: Array<Attempt & { readonly successful: boolean }> = []
   refill: Refill | null = null
   readonly cancels = new Set<string>()
@@ -379,9 +386,12 @@ export class QueueWorld {
         .map((row) => this.itemOf(row))
       const keys = refill.keys.map(({ keys, ...rest }) => ({
         ...rest,
-        keys: keys.map(({ ids, key, more }) => {
-          const rows = ids.map((id) => this.rows.get(id)!).filter((row) => row.state === "PENDING")
-          return { key, items: rows.map((row) => this.itemOf(row)), more }
+        keys: keys.map(({ ids, key, more, noted }) => {
+          const items = ids.flatMap((id) => {
+            const row = this.rows.get(id)!
+            return noted.get(id) ?? (row.state === "PENDING" ? [this.itemOf(row)] : [])
+          })
+          return { key, items, more }
         })
       }))
       this.refill = { step: "fetched", items, behind: refill.behind, keys }
@@ -431,7 +441,7 @@ export class QueueWorld {
       const end = rows.findIndex((row) => row.attempts > 0 || row.dueAt > this.now + horizonMs)
       const free = end === -1 ? rows : rows.slice(0, end)
       const more = !keys.includes(key) || rows.length === perRead || free.length < rows.length
-      return free.length === 0 ? [] : [{ key, ids: free.map(({ id }) => id), more }]
+      return free.length === 0 ? [] : [{ key, ids: free.map(({ id }) => id), noted: this.#takeNoted(free), more }]
     })
     return {
       connectionId: lane,
@@ -440,13 +450,27 @@ export class QueueWorld {
     }
   }
 
+  /** The noted events among these: they have not changed since they were stored. */
+  #takeNoted(rows: ReadonlyArray<Row>): ReadonlyMap<string, DeliveryItem> {
+    const noted = new Map<string, DeliveryItem>()
+    for (const row of rows) {
+      const item = this.queue.memory.takeNoted(row.id)
+      if (item === undefined) continue
+      const stored = this.itemOf(row)
+      expect({ ...item, place: stored.place, payload: stored.payload }).toStrictEqual(stored)
+      noted.set(row.id, { ...item, place: stored.place })
+      this.noted++
+    }
+    return noted
+  }
+
   #readDue(): { readonly wanted: ReadonlyArray<string>; readonly behind: ReadonlySet<string> } {
     const perLane = Math.max(50, Math.ceil(refillRows / this.#lanes.size))
-    const known = this.queue.knownByConnection()
+    const known = this.queue.memory.knownByConnection()
     const wanted: Array<string> = []
     const unknown: Array<{ rank: number; id: string; lane: string }> = []
     const behind = new Set<string>()
-    const room = Math.max(minRefill, this.queue.room)
+    const room = Math.max(minRefill, this.queue.memory.room)
     for (const lane of this.#lanes.keys()) {
       const due = [...this.rows.values()]
         .filter((row) => row.lane === lane && row.state === "PENDING" && row.dueAt <= this.now + horizonMs)
@@ -454,7 +478,8 @@ export class QueueWorld {
         .sort((a, b) => a.dueAt - b.dueAt)
         .slice(0, perLane + (known.get(lane) ?? 0))
       if (due.length === perLane + (known.get(lane) ?? 0)) behind.add(lane)
-      for (const [rank, row] of due.entries()) if (!this.queue.isKnown(row.id)) unknown.push({ rank, id: row.id, lane })
+      for (const [rank, row] of due.entries())
+        if (!this.queue.memory.isKnown(row.id)) unknown.push({ rank, id: row.id, lane })
     }
     unknown.sort((a, b) => a.rank - b.rank)
     for (const { id, lane } of unknown) {
@@ -467,7 +492,7 @@ export class QueueWorld {
   /** Events in the window: in memory and not under way. */
   get inWindow(): number {
     let known = 0
-    for (const id of this.rows.keys()) if (this.queue.isKnown(id)) known++
+    for (const id of this.rows.keys()) if (this.queue.memory.isKnown(id)) known++
     return known - this.queue.underWay
   }
 

@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import { Effect, Layer, Predicate } from "effect"
+import { Cause, Effect, Exit, Layer, Predicate } from "effect"
 import { Sharding, TestRunner } from "effect/cluster"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
@@ -79,6 +79,19 @@ export const world = Layer.mergeAll(destinations, HandoverBehaviour.layer).pipe(
 
 export type Outcome = Partial<Execution["request"] & object> | { readonly error: string } | "unavailable"
 
+/** `start` of a sandbox whose calls are these effects. It throws what a call dies of at once. */
+const startingBy =
+  (run: (call: Call) => Effect.Effect<Execution, SandboxUnavailable>): Sandbox["Service"]["start"] =>
+  (call, done, unavailable) => {
+    const fiber = Effect.runFork(
+      Effect.match(run(call), { onSuccess: done, onFailure: ({ message }) => unavailable(message) })
+    )
+    fiber.addObserver((exit) => {
+      if (Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)) throw Cause.squash(exit.cause)
+    })
+    return () => fiber.interruptUnsafe()
+  }
+
 /** A sandbox of the test's own: decides by the request, and keeps what it was asked. */
 export const sandbox = (decide: (call: Call) => Outcome | Effect.Effect<Outcome>, pinned: string | null = null) => {
   const calls: Array<Call> = []
@@ -109,7 +122,8 @@ export const sandbox = (decide: (call: Call) => Outcome | Effect.Effect<Outcome>
           logLevel: "info"
         }
   })
-  const service = Sandbox.of({ run, check: () => Effect.succeed(null), pids: () => [] })
+  const start = startingBy(run)
+  const service = Sandbox.of({ run, start, check: () => Effect.succeed(null), pids: () => [] })
   const provided = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Sandbox>> =>
     Effect.provideService(work, Sandbox, service)
   return { calls, provided }

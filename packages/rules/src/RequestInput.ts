@@ -1,4 +1,4 @@
-import { type ParsedJson, parseJson, parsingJson, utf8 } from "@tidegate/json/JsonText"
+import { bodyLimits, measureJson, type ParsedJson, parseJson, parsingJson, utf8 } from "@tidegate/json/JsonText"
 import { type MessageHead, parseQuery, type Values } from "@tidegate/model/Message"
 import type { Resumable } from "@tidegate/runtime/Resumable"
 import type { Json } from "@tidegate/model/Rule"
@@ -9,6 +9,11 @@ export interface RequestInput extends FilterInput {
   readonly method: string
   /** Parses the body in steps, for a body that may be large; afterwards `body` returns it at once. */
   readonly parsing: () => Resumable<void>
+  /**
+   * The body's text, if `JSON.parse` reads it as rules do, at little cost and with every digit; if it is no JSON, rules read the text.
+   * Null: only `body` has it so, or it is parsed already.
+   */
+  readonly jsonText: () => string | null
 }
 
 /** The request as rules read it; body and query are parsed on first use. */
@@ -23,6 +28,11 @@ export const requestInput = (request: MessageHead, body: Uint8Array): RequestInp
       return (parsedQuery ??= parseQuery(request.query))
     },
     body: () => (parsedBody ??= { value: parseBody(request.headers, body) }).value,
+    jsonText: () => {
+      if (parsedBody !== undefined || isText(request.headers)) return null
+      const { excess, mayRound } = measureJson(body, bodyLimits)
+      return excess === null && !mayRound ? utf8(body) : null
+    },
     *parsing() {
       parsedBody ??= { value: yield* parsingBody(request.headers, body) }
     }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { parseQuery } from "@tidegate/model/Message"
-import { parseBody, parsingBody } from "@tidegate/rules/RequestInput"
+import { parseBody, parsingBody, requestInput } from "@tidegate/rules/RequestInput"
 
 describe("parseBody", () => {
   const parse = (type: string | null, body: string | Uint8Array) =>
@@ -45,6 +45,42 @@ it("A body that is parsed in parts gives the same value as in one step", () => {
     // What is beyond the limits is not parsed.
     expect(parts).toBe(text.length === 2_000 ? 1 : 3)
   }
+})
+
+describe("JSON text of a body for others to parse", () => {
+  const json = { "content-type": "application/json" }
+  const inputOf = (body: string, headers: Record<string, string> = json) =>
+    requestInput({ method: "POST", path: "/", query: "", headers }, Buffer.from(body))
+  const readBy = (text: string): unknown => {
+    try {
+      return JSON.parse(text)
+    } catch {
+      return text
+    }
+  }
+
+  it.prop("Who parses the text of a body reads what rules read", [Schema.String], ([value]) => {
+    for (const body of [value, JSON.stringify({ value }), ` [${value}, 1 ] `]) {
+      const input = inputOf(body)
+      const text = input.jsonText()
+      if (text !== null) expect(readBy(text)).toEqual(input.body())
+    }
+  })
+
+  it("The text is as it was received, and also that of a body that is no JSON", () => {
+    expect(inputOf(' { "a": 1 }').jsonText()).toBe(' { "a": 1 }')
+    expect(inputOf('{"a":').jsonText()).toBe('{"a":')
+  })
+
+  it("There is no text of a body that only rules read right, or that is parsed already", () => {
+    for (const body of ['{"id":12345678901234567782}', '{"n":1e400}', "[".repeat(2_000)]) {
+      expect(inputOf(body).jsonText(), body.slice(0, 40)).toBeNull()
+    }
+    expect(inputOf('{"a":1}', { "content-type": "text/plain" }).jsonText()).toBeNull()
+    const parsed = inputOf('{"a":1}')
+    parsed.body()
+    expect(parsed.jsonText()).toBeNull()
+  })
 })
 
 describe("parseQuery", () => {

@@ -25,6 +25,11 @@ export interface Call {
   /** Available to the code as `process.env` and `context.env`. */
   readonly env: Readonly<Record<string, string>>
   readonly request: TransformRequest
+  /**
+   * Returns the request's body as JSON text that the code may parse itself; then `request.body` is not read. It may be no JSON: then the
+   * code gets it as text. Null, or absent: `request.body` is written as JSON, without the numbers that JavaScript cannot hold.
+   */
+  readonly bodyText?: () => string | null
   readonly context: {
     readonly connection_id: string | null
     readonly source_id: string | null

@@ -19,8 +19,8 @@ import { makePriority } from "./Priority.ts"
  */
 export type Ending =
   | { readonly type: "checked"; readonly problem: SyntaxProblem | null }
-  /** Results of the calls that ran: always at least the first call. */
-  | { readonly type: "ran"; readonly results: ReadonlyArray<Result> }
+  /** Results of the calls that ran, always at least the first call, and the processor time that all of them took. */
+  | { readonly type: "ran"; readonly results: ReadonlyArray<Result>; readonly processMs: number }
   | { readonly type: "died"; readonly cause: "time" | "memory" | "crash" | "killed" }
 
 export interface Result {
@@ -136,13 +136,13 @@ const tooManyValues = (): Ran => ({
     line: null
   },
   request: null,
+  isUnchanged: false,
   bodyUnchanged: false,
   logs: [],
   warnings: ["its log lines are lost"],
   startedAt: Date.now(),
   durationMs: 0,
   cpuMs: 0,
-  processMs: 0,
   memoryBytes: 0,
   isSealed: false,
   verdict: null
@@ -247,7 +247,7 @@ export const startChild = (options: ChildOptions): Child => {
       const results = resultsOf(texts)
       // Otherwise a child that answers without results would be sent the same batch for ever.
       if (results.length === 0) throw new SyntaxError("no results")
-      finish({ type: "ran", results })
+      finish({ type: "ran", results, processMs: answer.processMs })
     }
   })
   process_.stdout.on("data", (chunk: Buffer) => {

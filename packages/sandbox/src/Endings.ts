@@ -13,8 +13,9 @@ const guilty = 6
 /** Mean milliseconds of a call in its batch. Processor time is used, because time spent waiting for the processor does not make code slow. */
 export const slownessOf = (ending: Ending, wallMs: number): number => {
   if (ending.type !== "ran" || ending.results.length === 0) return wallMs
-  const each = ending.results.map(({ ran }) => (ran.durationMs > 0 ? Math.min(wallMs, ran.processMs) : wallMs))
-  return each.reduce((sum, ms) => sum + ms, 0) / each.length
+  const { processMs, results } = ending
+  const each = Math.min(wallMs, processMs / results.length)
+  return results.reduce((sum, { ran }) => sum + (ran.durationMs > 0 ? each : wallMs), 0) / results.length
 }
 
 /** Decides about the jobs of a batch that has ended: each is answered, or runs again. */

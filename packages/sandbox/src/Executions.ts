@@ -72,17 +72,27 @@ interface Returned {
 const returnedAs = (members: Omit<TransformRequest, "body">, json: string): Returned => {
   if (json.length > parsedAtOnce) {
     const { body, remarks } = bodyOf(json)
-    return { request: { ...members, body }, written: { json, isText: typeof body === "string" }, remarks }
+    return { request: withBody(members, () => body), written: { json, isText: typeof body === "string" }, remarks }
   }
   let parsed: { readonly body: Schema.Json } | undefined
-  const request = {
-    ...members,
-    get body() {
-      return (parsed ??= bodyOf(json)).body
-    }
-  }
+  const request = withBody(members, () => (parsed ??= bodyOf(json)).body)
   return { request, written: { json, isText: json.startsWith('"') }, remarks: [] }
 }
+
+/** A request whose body is parsed when it is read. */
+const withBody = (
+  { headers, method, parsed_query, path, query }: Omit<TransformRequest, "body">,
+  body: () => Schema.Json
+): TransformRequest => ({
+  headers,
+  query,
+  parsed_query,
+  path,
+  method,
+  get body() {
+    return body()
+  }
+})
 
 const nothing = { request: null, written: null, remarks: [] }
 
@@ -93,13 +103,14 @@ export const executionOf = (
   pinned: string | null,
   isRounded: boolean
 ): Execution => {
-  const { error, request, logs, warnings, startedAt, durationMs, memoryBytes } = ran
+  const { error, logs, warnings, startedAt, durationMs, memoryBytes } = ran
+  const members = ran.isUnchanged ? call.request : ran.request
   const returned =
-    request === null
+    members === null
       ? nothing
       : ran.bodyUnchanged
-        ? { ...nothing, request: { ...request, body: call.request.body } }
-        : returnedAs(request, isRounded ? withDigits(call.request.body, body) : body)
+        ? { ...nothing, request: ran.isUnchanged ? call.request : withBody(members, () => call.request.body) }
+        : returnedAs(members, isRounded ? withDigits(call.request.body, body) : body)
   return {
     request: returned.request,
     written: returned.written,

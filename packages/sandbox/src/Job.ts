@@ -66,12 +66,16 @@ export const runJob = (
     path: call.isolation === "fresh" || call.isLoadedOnly === true ? "fresh" : null,
     isAlone: false,
     texts: () => {
-      const { body, ...request } = call.request
+      const { headers, method, parsed_query, path, query } = call.request
+      const received = call.bodyText?.() ?? null
       const input: Input = {
-        request,
+        request: { headers, query, parsed_query, path, method },
         context: { ...call.context, env: call.env },
-        ...(call.isLoadedOnly === true ? { isLoadedOnly: true } : {})
+        ...(call.isLoadedOnly === true ? { isLoadedOnly: true } : {}),
+        ...(received === null ? {} : { isReceived: true })
       }
+      if (received !== null) return [JSON.stringify(input), received]
+      const { body } = call.request
       if (isDeeper(body, maxDepth)) throw new RangeError("too deep")
       const given = roundedJson(body)
       isRounded = given.isRounded

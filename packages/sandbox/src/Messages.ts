@@ -26,6 +26,8 @@ export interface Input {
   readonly request: Omit<TransformRequest, "body">
   readonly context: Readonly<Record<string, unknown>>
   readonly isLoadedOnly?: boolean
+  /** The body is the one that was received, and may be no JSON. */
+  readonly isReceived?: boolean
 }
 
 /** Result of a comparison. `noisy`: two fresh runs differ, too, so the comparison proves nothing. */
@@ -37,8 +39,10 @@ export type Verdict =
 /** Result of one call of a batch. */
 export interface Ran {
   readonly error: ExecutionError | null
-  /** Null if there is an error. */
+  /** Null if there is an error, or if it `isUnchanged`. */
   readonly request: Omit<TransformRequest, "body"> | null
+  /** The request without its body is the one that was passed in. */
+  readonly isUnchanged: boolean
   /** The body is the one that was passed in; otherwise it is sent as a separate text. */
   readonly bodyUnchanged: boolean
   readonly logs: ReadonlyArray<LogLine>
@@ -47,8 +51,6 @@ export interface Ran {
   readonly durationMs: number
   /** Processor time of the isolate during the call: much less than `durationMs` on a busy machine. */
   readonly cpuMs: number
-  /** Processor time of the whole process for this answer, including preparation and comparison. */
-  readonly processMs: number
   readonly memoryBytes: number
   /** The call ran in the reused context. */
   readonly isSealed: boolean
@@ -62,9 +64,9 @@ export type Answer =
   | { readonly type: "checked"; readonly problem: SyntaxProblem | null }
   /**
    * Two texts follow for each call that ran, in order: its `Ran`, and its body. If the batch took too long or its results grew too large,
-   * its last calls did not run.
+   * its last calls did not run. `processMs`: processor time of the whole process for them, including preparation and comparison.
    */
-  | { readonly type: "ran" }
+  | { readonly type: "ran"; readonly processMs: number }
 
 /**
  * Whether a value nests deeper than `levels`. It works level by level without recursion, because the depth at which a stack overflows

@@ -33,10 +33,11 @@ export const makePool = (options: PoolOptions) => {
   const decisions = makeDecisions(options.firstCalls)
   metrics.sandboxWaiting.readBy(() => turns.waiting())
   let isClosing = false
+  let isScheduled = false
   const children = makeChildren({
     ...options,
     waiting: turns.waiting,
-    onFree: () => dispatch(),
+    onFree: () => dispatchSoon(),
     onHopeless: (reason) => {
       for (const job of turns.drain()) settle(job, () => job.unavailable(reason))
     }
@@ -65,6 +66,19 @@ export const makePool = (options: PoolOptions) => {
     }
   }
 
+  /**
+   * Starts what may start, after the callers that are running now have put in all their calls: those of the same code then go to a
+   * child together, and not the first of them alone.
+   */
+  const dispatchSoon = (): void => {
+    if (isScheduled) return
+    isScheduled = true
+    queueMicrotask(() => {
+      isScheduled = false
+      dispatch()
+    })
+  }
+
   const start = (turn: Turn<Job>): void => {
     const { jobs, texts } = batchOf(turn, (job) => settle(job, job.unwritable))
     const [first] = jobs
@@ -81,7 +95,7 @@ export const makePool = (options: PoolOptions) => {
         // Released before callers get their results: a caller that calls again at once must not cause another child.
         children.release(member, ending.type === "died", jobs.length)
         finish(startedAt, jobs, ending)
-        dispatch()
+        dispatchSoon()
       }
     )
   }
@@ -103,13 +117,12 @@ export const makePool = (options: PoolOptions) => {
     else if (!turns.add(job.teamId, job.key ?? "", job))
       settle(job, () => job.unavailable("too many calls are waiting"))
     else {
-      dispatch()
-      if (!job.isSettled && turns.waiting() > 0) {
-        job.waitTimer = setTimeout(() => {
-          if (turns.remove(job.teamId, job.key ?? "", job))
-            settle(job, () => job.unavailable(`no child was free for ${options.maxWaitMs} ms`))
-        }, options.maxWaitMs)
-      }
+      if (!children.isFree()) children.grow()
+      dispatchSoon()
+      job.waitTimer = setTimeout(() => {
+        if (turns.remove(job.teamId, job.key ?? "", job))
+          settle(job, () => job.unavailable(`no child was free for ${options.maxWaitMs} ms`))
+      }, options.maxWaitMs)
     }
     return () => {
       if (turns.remove(job.teamId, job.key ?? "", job)) settle(job, () => {})

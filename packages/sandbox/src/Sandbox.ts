@@ -80,6 +80,15 @@ export class Sandbox extends Context.Service<
   {
     /** Never fails because of the code: its errors are in the `Execution`. A call that is interrupted in the queue does not run. */
     readonly run: (call: Call) => Effect.Effect<Execution, SandboxUnavailable>
+    /**
+     * The same without a fiber, for callers with many calls: it calls one of the two functions, possibly at once. `unavailable` gets the
+     * message of a `SandboxUnavailable`. The returned function cancels: a call that waits does not run, and nothing is called back for it.
+     */
+    readonly start: (
+      call: Call,
+      done: (execution: Execution) => void,
+      unavailable: (reason: string) => void
+    ) => () => void
     /** Compiles the code without running it. Returns its syntax error, or null. */
     readonly check: (code: string) => Effect.Effect<SyntaxProblem | null, SandboxUnavailable>
     /** Ids of the running processes, including spares and those that are starting. */
@@ -113,6 +122,7 @@ export class Sandbox extends Context.Service<
         (pool) => {
           const unavailable = (message: string) => Effect.fail(new SandboxUnavailable({ message }))
           return Sandbox.of({
+            start: pool.run,
             run: (call) =>
               Effect.callback((resume) => {
                 const cancel = pool.run(

@@ -16,6 +16,32 @@ const returned = async (body: string, request: Partial<TransformRequest> = {}) =
   return error ?? result
 }
 
+describe("Received body", () => {
+  const request = {
+    ...original,
+    get body(): never {
+      throw new Error("it is not read")
+    }
+  }
+  const received = (text: string, does: string) =>
+    sandbox.run({ ...callOf(handler(does)), request, bodyText: () => text })
+
+  it("Code gets a body that was received as the value of its JSON, or as text, and the gateway does not parse it", async () => {
+    const { request, written } = await received(' {"a": [1, 2.0]}', "return { body: { got: request.body } }")
+    expect(written).toEqual({ json: '{"got":{"a":[1,2]}}', isText: false })
+    expect(request?.headers).toEqual(original.headers)
+    expect((await received('{"a":', "return { body: [request.body] }")).written?.json).toBe('["{\\"a\\":"]')
+  })
+
+  it("A received body that the code leaves alone stays as it was received", async () => {
+    for (const text of ['{ "a" : 1.0 }', '{"a":', "null", '"x"']) {
+      const { error, written } = await received(text, "request.path = '/other'; return request")
+      expect({ error, written }).toEqual({ error: null, written: null })
+    }
+    expect((await received("{}", "request.body.b = 1; return request")).written?.json).toBe('{"b":1}')
+  })
+})
+
 describe("Handler", () => {
   it("A handler receives the request and returns it", async () => {
     const before = Date.now()

@@ -1,19 +1,17 @@
-import { Cause, Clock, Effect, Result } from "effect"
+import { Clock, Effect, Result } from "effect"
 import { derivedId, prefixes, sibling } from "@tidegate/model/Ids"
-import { yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
+import { inLaterTurn, isBudgetSpent } from "@tidegate/runtime/EventLoopBudget"
 import type { Deduplication } from "@tidegate/rules/Deduplication"
-import type { FilterInput } from "@tidegate/rules/Filter"
 import type { SlowRules } from "@tidegate/rules/RuleSet"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
-import type { DecidedJob, Fate } from "@tidegate/storage/journal/RoutingRecord"
 import type { Database } from "@tidegate/storage/Database"
-import type { DedupeWindow } from "@tidegate/storage/delivery/RoutingJobs"
+import type { DecidedJob, Fate } from "@tidegate/storage/journal/RoutingRecord"
 import { Hand, setAside, type Weighed } from "../InHand.ts"
 import { parseLarge, type PendingRequest } from "./PendingRequest.ts"
-import { transform, type Transformation } from "./Transforming.ts"
+import { transform, type Transformation, type Transformed, type TransformEnd } from "./Transforming.ts"
 
 /** Work that takes less (ms) does not check the event-loop budget. */
-const unaskedMs = 1
+export const unaskedMs = 1
 
 /** The slow rules of a connection, ready to decide. */
 export interface Decider {
@@ -35,16 +33,16 @@ export interface Decider {
 }
 
 /** The decision about a request. Null: no decision now; the routing job stays, and the poller brings it back. */
-type Decided = Omit<DecidedJob, "requestId" | "counted"> | null
+export type Decided = Omit<DecidedJob, "requestId" | "counted"> | null
 
-const ignored = (eventId: string, cause: string, meta: ReadonlyArray<unknown>): Fate => ({
+export const ignored = (eventId: string, cause: string, meta: ReadonlyArray<unknown>): Fate => ({
   kind: "ignored",
   ignoredId: sibling(prefixes.ignoredEvent, eventId),
   cause,
   meta: JSON.stringify(meta)
 })
 
-const nothing = { execution: null, transformed: null, opens: null }
+export const nothing = { execution: null, transformed: null, opens: null }
 
 /** The decision when the connection no longer takes requests. */
 export const dropped = ({ counted, id }: PendingRequest): DecidedJob => ({
@@ -54,141 +52,140 @@ export const dropped = ({ counted, id }: PendingRequest): DecidedJob => ({
   ...nothing
 })
 
-/** How a routing job is recorded as work in hand: by the id of the event that it becomes. */
-const routeOf = (connectionId: string, { body, id, teamId }: PendingRequest): Weighed => ({
+/** The id of the event that a request becomes. The ignored event and the execution have the same id with another prefix. */
+export const eventIdOf = ({ connectionId }: Decider, { id }: PendingRequest): string =>
+  derivedId(prefixes.event, id, connectionId)
+
+/** How a routing job is recorded as work in hand. Its id is derived when it is read: small work is hardly ever looked up. */
+export const routeOf = (decider: Decider, request: PendingRequest): Weighed => ({
   kind: "route",
-  id: derivedId(prefixes.event, id, connectionId),
-  team_id: teamId,
-  bytes: body.length
+  get id() {
+    return eventIdOf(decider, request)
+  },
+  team_id: request.teamId,
+  bytes: request.body.length
 })
 
-/** Runs the transformation, then the filters behind it. */
-const decide = Effect.fnUntraced(function* (
-  decider: Decider,
-  request: PendingRequest
-): Effect.fn.Return<Decided, never, Sandbox> {
-  const { connectionId, delay, slow, transformation } = decider
-  const { id } = request
-  // The ignored event and the execution have the same id with another prefix.
-  const eventId = derivedId(prefixes.event, id, connectionId)
-  let input: FilterInput = request.input
-  let outcome: Omit<DecidedJob, "requestId" | "counted" | "fate"> = nothing
-  if (slow.transform !== null) {
-    if (transformation === null) return null
-    const made = yield* Effect.option(transform(transformation, request, decider, eventId))
-    if (made._tag === "None") return null
-    if (made.value.pinned !== null) decider.pin(made.value.pinned)
-    if (made.value.kind === "failed") {
-      const meta = [{ transformation_id: transformation.id, message: made.value.message }]
-      const fate = ignored(eventId, "TRANSFORMATION_FAILED", meta)
-      return { ...outcome, execution: made.value.execution, fate }
-    }
-    input = made.value.input
-    outcome = { ...outcome, execution: made.value.execution, transformed: made.value.data }
+/** What becomes of a request. `made`: the result of its transformation; null: the rules name none. */
+const fateOf = (
+  { delay, slow, transformation }: Decider,
+  { input }: PendingRequest,
+  eventId: string,
+  made: Transformed | null,
+  now: number
+): NonNullable<Decided> => {
+  const execution = made?.execution ?? null
+  if (made?.kind === "failed") {
+    const meta = [{ transformation_id: transformation?.id, message: made.message }]
+    return { ...nothing, execution, fate: ignored(eventId, "TRANSFORMATION_FAILED", meta) }
   }
-  const since = performance.now()
-  const missed = slow.filter === null ? [] : slow.filter.failingTargets(input)
-  if (performance.now() - since > unaskedMs) yield* yieldIfSpent(since)
-  if (missed.length > 0) return { ...outcome, fate: ignored(eventId, "FILTERED", missed) }
-  return { ...outcome, fate: { kind: "event", eventId, dueAt: (yield* Clock.currentTimeMillis) + delay } }
-})
+  const missed = slow.filter === null ? [] : slow.filter.failingTargets(made?.input ?? input)
+  const fate: Fate =
+    missed.length > 0 ? ignored(eventId, "FILTERED", missed) : { kind: "event", eventId, dueAt: now + delay }
+  return { execution, transformed: made?.data ?? null, opens: null, fate }
+}
+
+/** What decisions need of the process. `broke`: a request could not be decided, for an unexpected reason. */
+export interface DecidingHost {
+  readonly sandbox: Sandbox["Service"]
+  readonly now: () => number
+  readonly broke: (request: PendingRequest, cause: unknown) => void
+}
+
+const nothingBegun = (): void => {}
 
 /**
- * Decides about a request while its routing job is recorded as work in hand (`InHand.ts`). Fails closed: when it cannot be
- * recorded, the request waits.
+ * Runs the transformation, then the filters behind it, and calls back, possibly at once: no fiber for each request. The body of the
+ * request is small, or parsed already. The returned function cancels; nothing calls back then.
  */
-const decideInHand = Effect.fnUntraced(function* (
+export const decide = (
+  { broke, now, sandbox }: DecidingHost,
+  decider: Decider,
+  request: PendingRequest,
+  eventId: string,
+  done: (decided: Decided) => void
+): (() => void) => {
+  const { slow, transformation } = decider
+  let isOver = false
+  const end = (decided: Decided): void => {
+    if (isOver) return
+    isOver = true
+    done(decided)
+  }
+  const conclude = (made: Transformed | null): void => {
+    let decided: Decided = null
+    const since = performance.now()
+    try {
+      decided = fateOf(decider, request, eventId, made, now())
+    } catch (cause) {
+      broke(request, cause)
+    }
+    if (performance.now() - since > unaskedMs) isBudgetSpent(since)
+    end(decided)
+  }
+  if (slow.transform === null) {
+    conclude(null)
+    return nothingBegun
+  }
+  if (transformation === null) {
+    end(null)
+    return nothingBegun
+  }
+  const fail = (cause: unknown): void => {
+    broke(request, cause)
+    end(null)
+  }
+  const ended = (made: TransformEnd): void => {
+    if (isOver) return
+    if (made.kind === "unavailable") return end(null)
+    if (made.kind === "broken") return fail(made.cause)
+    if (made.pinned !== null) decider.pin(made.pinned)
+    // Filters run on foreign values: not after others have used the budget of this turn.
+    if (slow.filter !== null && isBudgetSpent()) inLaterTurn(() => conclude(made))
+    else conclude(made)
+  }
+  try {
+    const cancel = transform(sandbox, transformation, request, decider, eventId, ended)
+    return () => {
+      isOver = true
+      cancel()
+    }
+  } catch (cause) {
+    fail(cause)
+    return nothingBegun
+  }
+}
+
+/**
+ * Decides about a request while its routing job is recorded as work in hand (`InHand.ts`), if it has to be. Fails closed: when it cannot
+ * be recorded, the request waits.
+ */
+export const decideInHand = Effect.fnUntraced(function* (
+  host: DecidingHost,
   decider: Decider,
   request: PendingRequest
-): Effect.fn.Return<Decided, never, Sandbox | Database> {
-  const { connectionId } = decider
+): Effect.fn.Return<Decided, never, Database> {
   const hand = yield* Hand
-  const route = routeOf(connectionId, request)
-  if (hand.isPlain(route, yield* Clock.currentTimeMillis)) return yield* decide(decider, request)
+  const eventId = eventIdOf(decider, request)
+  const route = routeOf(decider, request)
+  const decided = Effect.andThen(
+    parseLarge(request),
+    Effect.callback<Decided>((resume) => {
+      const cancel = decide(host, decider, request, eventId, (decided) => resume(Effect.succeed(decided)))
+      return Effect.sync(cancel)
+    })
+  )
+  if (hand.isPlain(route, yield* Clock.currentTimeMillis)) return yield* decided
   const taken = yield* Effect.result(hand.take([route]))
   if (Result.isFailure(taken)) {
     yield* Effect.logWarning("a pending route could not be recorded as work in hand: it waits", {
-      connection_id: connectionId,
+      connection_id: decider.connectionId,
       error: taken.failure
     })
     return null
   }
   const manner = taken.success(route)
-  if (manner !== "set aside") return yield* hand.within(route, manner, decide(decider, request))
+  if (manner !== "set aside") return yield* hand.within(route, manner, decided)
   yield* hand.done(route)
   return { ...nothing, fate: ignored(route.id, setAside.code, [{ message: setAside.message }]) }
-})
-
-/** Requests with the same deduplication key, oldest first. A request without a key is a group of its own. */
-export interface Group {
-  readonly key: string | null
-  readonly requests: ReadonlyArray<PendingRequest>
-}
-
-export const groupByKey = Effect.fnUntraced(function* (
-  { deduplication }: Decider,
-  requests: ReadonlyArray<PendingRequest>
-): Effect.fn.Return<ReadonlyArray<Group>> {
-  if (deduplication === null) return requests.map((request) => ({ key: null, requests: [request] }))
-  const groups: Array<Group> = []
-  const byKey = new Map<string, Array<PendingRequest>>()
-  let since = performance.now()
-  for (const request of requests) {
-    // A replay is never a duplicate.
-    if (!request.isReplay) yield* parseLarge(request)
-    const key = request.isReplay ? null : deduplication.key(request.input)
-    if (performance.now() - since > unaskedMs) {
-      yield* yieldIfSpent(since)
-      since = performance.now()
-    }
-    const known = key === null ? undefined : byKey.get(key)
-    if (known !== undefined) {
-      known.push(request)
-      continue
-    }
-    const own = [request]
-    if (key !== null) byKey.set(key, own)
-    groups.push({ key, requests: own })
-  }
-  return groups
-})
-
-/**
- * Decides about the requests of one key in their order. Only a request that becomes an event opens a deduplication window. If its
- * transformation fails or a filter stops it, the next request of the key may become an event, because nothing was delivered yet.
- */
-export const decideGroup = Effect.fnUntraced(function* (
-  decider: Decider,
-  { key, requests }: Group,
-  stored: DedupeWindow | undefined
-): Effect.fn.Return<ReadonlyArray<DecidedJob>, never, Sandbox | Database> {
-  const decisions: Array<DecidedJob> = []
-  let window = stored
-  for (const request of requests) {
-    const { counted, id: requestId, ingestedAt } = request
-    if (window !== undefined && ingestedAt < window.expires_at) {
-      const meta = [{ key: window.key, first_request_id: window.request_id }]
-      const fate = ignored(derivedId(prefixes.event, requestId, decider.connectionId), "DEDUPLICATED", meta)
-      decisions.push({ requestId, counted, fate, ...nothing })
-      continue
-    }
-    const decided = yield* decideInHand(decider, request).pipe(
-      // When one request fails unexpectedly, the others of its batch are not affected: it waits for the poller.
-      Effect.catchDefect((cause) =>
-        Effect.as(
-          Effect.logError("a pending request could not be decided", { request_id: requestId }, Cause.die(cause)),
-          null as Decided
-        )
-      )
-    )
-    // Later requests of the key wait too: whether they are duplicates depends on this one.
-    if (decided === null) return decisions
-    if (decided.fate.kind !== "event" || key === null) {
-      decisions.push({ requestId, counted, ...decided })
-      continue
-    }
-    window = { key, request_id: requestId, expires_at: ingestedAt + decider.windowMs }
-    decisions.push({ requestId, counted, ...decided, opens: { key, expiresAt: window.expires_at } })
-  }
-  return decisions
 })

@@ -1,18 +1,11 @@
-import { Effect } from "effect"
 import { loopHeader } from "@tidegate/model/HeaderRules"
 import { prefixes, sibling } from "@tidegate/model/Ids"
 import { parseQuery, type Values } from "@tidegate/model/Message"
 import type { FilterInput } from "@tidegate/rules/Filter"
-import {
-  type Execution,
-  type Isolation,
-  Sandbox,
-  type SandboxUnavailable,
-  type TransformRequest
-} from "@tidegate/sandbox/Sandbox"
+import { type Execution, type Isolation, type Sandbox, type TransformRequest } from "@tidegate/sandbox/Sandbox"
 import type { ExecutionRecord, TransformedData } from "@tidegate/storage/journal/RoutingRecord"
 import { isStorable } from "@tidegate/resources/Input"
-import { parseLarge, type PendingRequest } from "./PendingRequest.ts"
+import type { PendingRequest } from "./PendingRequest.ts"
 
 /** A transformation, ready to run. */
 export interface Transformation {
@@ -40,43 +33,73 @@ export type Transformed = { readonly pinned: string | null } & (
   | { readonly kind: "failed"; readonly execution: ExecutionRecord; readonly message: string }
 )
 
+/** It ran, or the sandbox cannot run anything now, or its result cannot be handled for an unexpected reason. */
+export type TransformEnd =
+  | Transformed
+  | { readonly kind: "unavailable" }
+  | { readonly kind: "broken"; readonly cause: unknown }
+
 /**
- * Runs a transformation over a request, which becomes the event `eventId`. Whatever the code does is a result; the effect fails
- * only when the sandbox itself cannot run anything.
+ * Runs a transformation over a request, which becomes the event `eventId`, and calls back, possibly at once. Whatever the code does is a
+ * result. The returned function cancels it if it has not begun.
  */
-export const transform = Effect.fnUntraced(function* (
+export const transform = (
+  sandbox: Sandbox["Service"],
   transformation: Transformation,
   pending: PendingRequest,
   ids: RouteIds,
-  eventId: string
-): Effect.fn.Return<Transformed, SandboxUnavailable, Sandbox> {
+  eventId: string,
+  done: (end: TransformEnd) => void
+): (() => void) => {
   const { input, received } = pending
-  const sandbox = yield* Sandbox
-  yield* parseLarge(pending)
   const request: TransformRequest = {
     headers: received.headers,
-    body: input.body(),
+    get body() {
+      return input.body()
+    },
     query: received.query,
     parsed_query: input.query,
     path: received.path,
     method: received.method
   }
-  const execution = yield* sandbox.run({
-    teamId: pending.teamId,
-    code: transformation.code,
-    codeHash: transformation.codeHash,
-    isolation: transformation.isolation,
-    env: transformation.env,
-    request,
-    context: {
-      connection_id: ids.connectionId,
-      source_id: pending.sourceId,
-      destination_id: ids.destinationId,
-      request_id: pending.id,
-      team_id: pending.teamId,
-      timestamp: new Date(pending.ingestedAt).toISOString()
-    }
-  })
+  return sandbox.start(
+    {
+      teamId: pending.teamId,
+      code: transformation.code,
+      codeHash: transformation.codeHash,
+      isolation: transformation.isolation,
+      env: transformation.env,
+      request,
+      bodyText: input.jsonText,
+      context: {
+        connection_id: ids.connectionId,
+        source_id: pending.sourceId,
+        destination_id: ids.destinationId,
+        request_id: pending.id,
+        team_id: pending.teamId,
+        timestamp: new Date(pending.ingestedAt).toISOString()
+      }
+    },
+    (execution) => {
+      let end: TransformEnd
+      try {
+        end = transformed(transformation, pending, request, execution, eventId)
+      } catch (cause) {
+        end = { kind: "broken", cause }
+      }
+      done(end)
+    },
+    () => done({ kind: "unavailable" })
+  )
+}
+
+const transformed = (
+  transformation: Transformation,
+  pending: PendingRequest,
+  request: TransformRequest,
+  execution: Execution,
+  eventId: string
+): Transformed => {
   const id = sibling(prefixes.execution, eventId)
   const pinned = execution.pinned === null ? null : storable(execution.pinned)
   if (execution.request === null) {
@@ -90,9 +113,9 @@ export const transform = Effect.fnUntraced(function* (
     return failed(record(id, transformation, execution, error), pinned)
   }
   return { kind: "passed", pinned, execution: record(id, transformation, execution, null), ...made }
-})
+}
 
-const failed = (execution: ExecutionRecord, pinned: string | null): Transformed => ({
+const failed = (execution: ExecutionRecord, pinned: string | null): Extract<Transformed, { kind: "failed" }> => ({
   kind: "failed",
   pinned,
   execution,
@@ -184,12 +207,16 @@ const bodyBytes = (after: TransformRequest, { isText, json }: Written): Uint8Arr
   return json === "null" ? noBody : Buffer.from(json)
 }
 
+const withoutEncoding = (headers: Values): Values => {
+  const { "content-encoding": _, ...rest } = headers
+  return rest
+}
+
 /** When headers that described the old body were left unchanged or are missing, they are set to describe the new one. */
 const describeBody = (before: Values, after: Values, { isText, json }: Written): Values => {
   const kept = (name: string) =>
     before[name] === after[name] || JSON.stringify(after[name]) === JSON.stringify(before[name])
-  const { "content-encoding": encoding, ...rest } = after
-  const headers = encoding === undefined || kept("content-encoding") ? rest : after
+  const headers = after["content-encoding"] !== undefined && kept("content-encoding") ? withoutEncoding(after) : after
   const type = headers["content-type"]
   const isJson = typeof type === "string" && /[/+]json\b/i.test(type)
   return isText || json === "null" || isJson || (type !== undefined && !kept("content-type"))

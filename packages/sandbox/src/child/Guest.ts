@@ -9,7 +9,7 @@ export type Ask = (operation: string, ...texts: ReadonlyArray<string>) => string
 
 /**
  * How a call ended, as texts, so that no object of the code crosses the boundary:
- * `["ok", members as JSON, body as JSON or "" for the original]` or `[error code, name, message, line or ""]`.
+ * `["ok", members as JSON, body as JSON]`, each "" for the original, or `[error code, name, message, line or ""]`.
  */
 export type Outcome = ReadonlyArray<string>
 
@@ -352,7 +352,7 @@ export const guest = (
   }
   const invalid = (message: string): Outcome => ["INVALID_OUTPUT", "TypeError", message, ""]
 
-  const settle = (result: unknown): Outcome => {
+  const settle = (result: unknown, before: { readonly members: string; readonly body: string }): Outcome => {
     if (result === undefined) return invalid("the handler returned nothing: end it with `return request`")
     if (typeof result !== "object" || result === null || isArray(result)) {
       return invalid("the handler did not return a request object")
@@ -367,7 +367,16 @@ export const guest = (
     if (typeof members !== "string") return invalid("the returned request is not a JSON value")
     if (bodyText.length + members.length > limits.outputBytes) return ["OUTPUT_TOO_LARGE", "RangeError", "", ""]
     if (members.length > limits.membersLength) return invalid("headers, query and path are too long")
-    return ["ok", members, bodyText]
+    return ["ok", members === before.members ? "" : members, bodyText === before.body ? "" : bodyText]
+  }
+
+  /** A body as it was received: its text, if it is not JSON. */
+  const receivedBody = (body: string): unknown => {
+    try {
+      return parse(body)
+    } catch {
+      return body
+    }
   }
 
   // V8's own console, whose output nobody reads.
@@ -384,7 +393,7 @@ export const guest = (
         handler = fn
       }
       const console = consoleOf(call)
-      const { context, isLoadedOnly, request } = parse(input)
+      const { context, isLoadedOnly, isReceived, request } = parse(input)
       const process = { env: { ...context.env } }
       sourcesOfCall?.begin()
       if (renew === undefined) {
@@ -399,12 +408,23 @@ export const guest = (
       if (typeof handler !== "function") {
         return ["NO_HANDLER", "Error", 'the code does not call addHandler("transform", …)', ""]
       }
-      if (isLoadedOnly === true) return ["ok", "{}", ""]
+      if (isLoadedOnly === true) return ["ok", "", ""]
       const { headers, query, parsed_query, path, method } = request
-      const given = { headers, body: parse(body), query, parsed_query, path, method }
+      const given = {
+        headers,
+        body: isReceived === true ? receivedBody(body) : parse(body),
+        query,
+        parsed_query,
+        path,
+        method
+      }
+      const before = {
+        members: stringify({ headers, query, parsed_query, path, method }),
+        body: isReceived === true ? stringify(given.body) : body
+      }
       const result: unknown = apply(handler, undefined, [given, context])
       try {
-        return settle(result)
+        return settle(result, before)
       } catch (error) {
         return failure("INVALID_OUTPUT", error)
       }

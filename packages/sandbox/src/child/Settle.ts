@@ -32,23 +32,31 @@ const tooLarge = failed(
   `the returned request is larger than ${callLimits.outputBytes} bytes`
 )
 
-export type Settled = Pick<Ran, "error" | "request" | "bodyUnchanged"> & { readonly body: string }
+export type Settled = Pick<Ran, "error" | "request" | "isUnchanged" | "bodyUnchanged"> & { readonly body: string }
 
-export const unsettled = (error: ExecutionError): Settled => ({ error, request: null, bodyUnchanged: false, body: "" })
+export const unsettled = (error: ExecutionError): Settled => ({
+  error,
+  request: null,
+  isUnchanged: false,
+  bodyUnchanged: false,
+  body: ""
+})
 
-const settleOutcome = (outcome: Outcome, input: string, body: string): Settled => {
+const settleOutcome = (outcome: Outcome, input: string): Settled => {
   // Untrusted texts, whatever the guest was meant to return.
   const [code, second = "", third = "", line = ""] = outcome
   if (code === "OUTPUT_TOO_LARGE") return unsettled(tooLarge)
   if (isErrorCode(code))
     return unsettled(failed(code, second, third, /^[1-9]\d{0,6}$/.test(line) ? Number(line) : null))
   if (Buffer.byteLength(second) + Buffer.byteLength(third) > callLimits.outputBytes) return unsettled(tooLarge)
-  const { request }: Input = JSON.parse(input)
-  const bodyUnchanged = third === "" || third === body
-  const fault = bodyUnchanged ? null : bodyFault(third)
+  const settled = { error: null, bodyUnchanged: third === "", body: third }
+  const fault = settled.bodyUnchanged ? null : bodyFault(third)
   if (fault !== null) return unsettled(failed("INVALID_OUTPUT", "RangeError", fault))
+  // They are the sender's, and within the limits of the ingress.
+  if (second === "") return { ...settled, request: null, isUnchanged: true }
   try {
-    return { error: null, request: settleMembers(request, second), bodyUnchanged, body: bodyUnchanged ? "" : third }
+    const { request }: Input = JSON.parse(input)
+    return { ...settled, request: settleMembers(request, second), isUnchanged: false }
   } catch (error) {
     const message = error instanceof InvalidEnvelope ? error.message : "the returned request is not a JSON value"
     return unsettled(failed("INVALID_OUTPUT", "TypeError", message))
@@ -56,8 +64,8 @@ const settleOutcome = (outcome: Outcome, input: string, body: string): Settled =
 }
 
 /** Converts the end of a call into its result. */
-export const settle = (ended: Ended, input: string, body: string, wallMs: number): Settled => {
-  if (ended.type === "outcome") return settleOutcome(ended.outcome, input, body)
+export const settle = (ended: Ended, input: string, wallMs: number): Settled => {
+  if (ended.type === "outcome") return settleOutcome(ended.outcome, input)
   if (ended.type === "timeout")
     return unsettled(failed("TIMEOUT", "TimeoutError", `the code ran for more than ${wallMs} ms`))
   if (ended.type === "memory")

@@ -68,7 +68,6 @@ const run = (
   body: string,
   wallMs: number
 ): readonly [ran: string, body: string] => {
-  const before = process.cpuUsage()
   const startedAt = Date.now()
   const refused = refusal(key, body)
   const { isSealed, ran, verdict } =
@@ -76,10 +75,9 @@ const run = (
   const settled =
     refused ??
     (ran !== null && "ended" in ran
-      ? settle(ran.ended, input, body, wallMs)
+      ? settle(ran.ended, input, wallMs)
       : unsettled(failed("SYNTAX_ERROR", "SyntaxError", ran?.message ?? "", ran?.line)))
   const { body: returned, ...rest } = settled
-  const { system, user } = process.cpuUsage(before)
   const { cpuMs, durationMs, logs, memoryBytes, warnings } = ran !== null && "ended" in ran ? ran : unused
   const summary: Ran = {
     ...rest,
@@ -88,7 +86,6 @@ const run = (
     startedAt,
     durationMs,
     cpuMs,
-    processMs: (system + user) / 1_000,
     memoryBytes,
     isSealed,
     verdict
@@ -103,6 +100,7 @@ const runBatch = (
   for (const old of forget ?? []) isolates.forget(old)
   if (code !== undefined) isolates.know(key, code)
   const start = performance.now()
+  const before = process.cpuUsage()
   const answers: Array<string> = []
   let characters = 0
   for (const [index, path] of paths.entries()) {
@@ -111,7 +109,8 @@ const runBatch = (
     characters += one[0].length + one[1].length
     answers.push(...one)
   }
-  answer({ type: "ran" }, answers)
+  const { system, user } = process.cpuUsage(before)
+  answer({ type: "ran", processMs: (system + user) / 1_000 }, answers)
 }
 
 const read = makeFrameReader(([control, ...texts]) => {

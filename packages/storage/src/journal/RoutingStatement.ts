@@ -187,7 +187,13 @@ export const routingCommit = (
 } => {
   const ords = new Map<string, number>()
   const rows = groups.lists()
+  let last: { readonly basis: Basis | null; readonly ord: number } = { basis: null, ord: 0 }
   const placeOf = (basis: Basis | null): number => {
+    // Most records of a batch are of one connection.
+    if (basis !== last.basis) last = { basis, ord: ordOf(basis) }
+    return last.ord
+  }
+  const ordOf = (basis: Basis | null): number => {
     if (basis === null) return 0
     const { sourceId, transformation, version } = basis
     const name = `${sourceId} ${version} ${transformation?.id} ${transformation?.mark}`

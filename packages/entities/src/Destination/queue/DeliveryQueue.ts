@@ -1,7 +1,7 @@
 import { type Call, Calls } from "../../limits/Calls.ts"
 import type { Ending } from "../../limits/ConcurrencyLimit.ts"
 import { type DeliveryItem, withoutBody } from "./DeliveryItem.ts"
-import { DeliveryWindow } from "./DeliveryWindow.ts"
+import { DeliveryWindow, type WindowMemory } from "./DeliveryWindow.ts"
 import { Intake } from "./Intake.ts"
 import { Prefetcher } from "./Prefetcher.ts"
 import type { Prefetched } from "./PrefetchRead.ts"
@@ -167,19 +167,9 @@ export class DeliveryQueue {
     this.#host.changed()
   }
 
-  /** Whether an event is in memory: waiting, under way, or being recorded. */
-  isKnown(eventId: string): boolean {
-    return this.#window.isKnown(eventId)
-  }
-
-  /** How many events of each connection are in memory. */
-  knownByConnection(): ReadonlyMap<string, number> {
-    return this.#window.knownByConnection()
-  }
-
-  /** How many events a prefetch may add. */
-  get room(): number {
-    return this.#window.room
+  /** For a prefetch. */
+  get memory(): WindowMemory {
+    return this.#window
   }
 
   /** A consumer has it. Returns the event as it goes on: it takes no permit and little memory until it is settled. */
@@ -290,6 +280,8 @@ export class DeliveryQueue {
     const next = Math.min(startsAt, this.#prefetcher.next(now, isTargetReady))
     const isIdle =
       next === Number.POSITIVE_INFINITY && this.#window.isEmpty && this.#calls.isEmpty && !this.#prefetcher.isBusy
+    // What was noted has been read, or it is over.
+    if (isIdle) this.#window.forgetNoted(null)
     return isIdle ? null : next
   }
 }

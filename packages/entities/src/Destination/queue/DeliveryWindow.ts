@@ -3,12 +3,15 @@ import { type DeliveryItem, weightOf } from "./DeliveryItem.ts"
 import { ConnectionQueue } from "./ConnectionQueue.ts"
 import type { KeyEnding } from "./OrderingKeys.ts"
 
-/** The largest number of events that wait in memory; further ones wait in SQL. */
+/** The largest number of events that wait in memory, with those that are noted; further ones wait in SQL. */
 const windowSize = 1_000
 /** This many events may always be in memory, whatever the other destinations hold. */
 const minInMemory = 16
 /** The last recorded attempt is remembered for at least this many events. */
 const minRemembered = 4_096
+
+/** Which events are in memory, how many a read may add, and which it need not read. */
+export type WindowMemory = Pick<DeliveryWindow, "isKnown" | "knownByConnection" | "room" | "takeNoted">
 
 /**
  * The events of one destination that are in memory: waiting in a connection queue, under way, or being recorded. All of it can be
@@ -18,12 +21,17 @@ const minRemembered = 4_096
  *     add ─► connection queue ─► begin ─► [under way] ─► drop
  *
  * An event that does not fit stays in SQL, and its connection queue is `behind`.
+ *
+ * Events with an ordering key wait for their turn in SQL, because only SQL knows it. As far as there is room, those that are new are
+ * noted: the read that finds their turn then need not read their content.
  */
 export class DeliveryWindow {
   readonly queues = new Map<string, ConnectionQueue>()
   readonly #bytes: ByteShare
   /** Every event in memory, with its connection. */
   readonly #known = new Map<string, string>()
+  /** New events with an ordering key whose turn is not known, the oldest first. */
+  readonly #noted = new Map<string, DeliveryItem>()
   /** Recorded attempts by event, in two generations, so that a late copy of an event is recognized. */
   #recorded = new Map<string, number>()
   #recordedBefore = new Map<string, number>()
@@ -46,9 +54,39 @@ export class DeliveryWindow {
     return this.#waiting * 2 <= windowSize
   }
 
-  /** How many events a refill may add. */
+  /** How many events a refill may add. Noted events leave memory for them. */
   get room(): number {
-    return this.#hasRoom(0) ? windowSize - this.#waiting : 0
+    return this.#waiting < windowSize && this.#hasBytes(0) ? windowSize - this.#waiting : 0
+  }
+
+  /** Notes a new event with an ordering key, instead of the oldest noted ones if there is no room. */
+  note(item: DeliveryItem): void {
+    const weight = weightOf(item)
+    if (this.has(item) || this.#noted.has(item.eventId)) return
+    while (!this.#hasRoom(weight)) if (!this.#forgetNoted()) return
+    this.#noted.set(item.eventId, item)
+    this.#bytes.hold(weight)
+  }
+
+  /** Takes a noted event: from here on it is the caller's. */
+  takeNoted(eventId: string): DeliveryItem | undefined {
+    const item = this.#noted.get(eventId)
+    if (item === undefined) return undefined
+    this.#noted.delete(eventId)
+    this.#bytes.release(weightOf(item))
+    return item
+  }
+
+  /** Forgets the noted events of a connection, or all: they are in SQL. */
+  forgetNoted(connectionId: string | null): void {
+    for (const item of this.#noted.values()) {
+      if (connectionId === null || item.connectionId === connectionId) this.takeNoted(item.eventId)
+    }
+  }
+
+  #forgetNoted(): boolean {
+    for (const eventId of this.#noted.keys()) return this.takeNoted(eventId) !== undefined
+    return false
   }
 
   isKnown(eventId: string): boolean {
@@ -138,6 +176,7 @@ export class DeliveryWindow {
    */
   evict(queue: ConnectionQueue): void {
     this.#dropWaiting(queue.clear())
+    this.forgetNoted(queue.connectionId)
     queue.behind = false
   }
 
@@ -147,13 +186,17 @@ export class DeliveryWindow {
   }
 
   #hasRoom(weight: number): boolean {
-    if (this.#waiting >= windowSize) return false
-    return this.#known.size < minInMemory || this.#bytes.hasRoom(weight)
+    return this.#waiting + this.#noted.size < windowSize && this.#hasBytes(weight)
+  }
+
+  #hasBytes(weight: number): boolean {
+    return this.#known.size + this.#noted.size < minInMemory || this.#bytes.hasRoom(weight)
   }
 
   /** A full window drops events of its longest connection queue, so that no backlog keeps the other connection queues out. */
   #makeRoom(queue: ConnectionQueue, weight: number): boolean {
     while (!this.#hasRoom(weight)) {
+      if (this.#forgetNoted()) continue
       let longest = queue
       for (const other of this.queues.values()) if (other.size > longest.size) longest = other
       if (longest.size <= queue.size + 1) return false

@@ -25,6 +25,7 @@ export class Intake {
   stop(): void {
     this.#isStopped = true
     for (const queue of this.#window.queues.values()) this.#window.evict(queue)
+    this.#window.forgetNoted(null)
   }
 
   /** Takes events that were just committed. */
@@ -37,12 +38,14 @@ export class Intake {
   }
 
   /**
-   * An event with an ordering key is read from SQL with the others of its key: a notification does not say which ones come before
-   * it.
+   * The turn of an event with an ordering key is read from SQL with the others of its key: a notification does not say which ones come
+   * before it.
    */
   #wantKey({ connectionId, keys }: ConnectionQueue, item: DeliveryItem, now: number): void {
     if (!this.#settings.connections.has(connectionId)) this.#host.unknown(connectionId)
-    if (item.dueAt <= now + horizonMs && this.#settings.isOpenFor(connectionId)) keys.want(item.orderingKey!)
+    if (item.dueAt > now + horizonMs || !this.#settings.isOpenFor(connectionId)) return
+    keys.want(item.orderingKey!)
+    if (!this.#isStopped && item.attempts === 0 && !keys.isBlocked(item.orderingKey!)) this.#window.note(item)
   }
 
   /** Adds an event to its connection queue. False: it stays in SQL. */

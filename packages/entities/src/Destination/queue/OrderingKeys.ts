@@ -78,6 +78,12 @@ export class OrderingKeys {
     return this.#keys.has(key)
   }
 
+  /** Whether the first event of the key waits for another attempt. */
+  isBlocked(key: string): boolean {
+    const events = this.#keys.get(key)
+    return events !== undefined && !events.isUnderWay && (events.first === null || events.first.attempts > 0)
+  }
+
   /** SQL has events of this key that may not be in memory. */
   want(key: string): void {
     const events = this.#keys.get(key)

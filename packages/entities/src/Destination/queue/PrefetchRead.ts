@@ -5,6 +5,7 @@ import { type DueRow, dueRows, pendingEvents } from "@tidegate/storage/delivery/
 import { firstOfKeys, nextKeys, type OrderedRow } from "@tidegate/storage/delivery/OrderingKeys"
 import { type DeliveryItem, storedItem } from "./DeliveryItem.ts"
 import type { KeysRead, QueueReads } from "./QueueHost.ts"
+import type { WindowMemory } from "./DeliveryWindow.ts"
 import type { KeyReads } from "./OrderingKeys.ts"
 
 /** Due rows that one prefetch may read. */
@@ -24,11 +25,8 @@ export interface Prefetched {
 /** The window to fill. */
 export interface WindowToFill {
   readonly connections: number
-  readonly room: number
-  /** How many events of each connection are in memory already: they are due first, so a read finds them before later ones. */
-  readonly known: ReadonlyMap<string, number>
-  /** Whether an event is in memory already. */
-  readonly isKnown: (eventId: string) => boolean
+  /** The events in memory are due first, so a read finds them before later ones. */
+  readonly memory: WindowMemory
   readonly reads: QueueReads
 }
 
@@ -45,20 +43,21 @@ const findDue = Effect.fnUntraced(function* (
   shard: number,
   destinationId: string,
   until: number,
-  window: WindowToFill
+  { connections, memory }: WindowToFill
 ): Effect.fn.Return<Wanted, SqlError.SqlError, Database> {
-  const perConnection = Math.max(50, Math.ceil(maxRows / Math.max(1, window.connections)))
-  const due = yield* dueRows(shard, destinationId, until, perConnection, window.known)
+  const perConnection = Math.max(50, Math.ceil(maxRows / Math.max(1, connections)))
+  const known = memory.knownByConnection()
+  const due = yield* dueRows(shard, destinationId, until, perConnection, known)
   const counts = new Map<string, number>()
   const unknown: Array<{ readonly rank: number; readonly row: DueRow }> = []
   const ids: Array<string> = []
   const behind = new Set<string>()
-  const room = Math.max(minEvents, window.room)
+  const room = Math.max(minEvents, memory.room)
   for (const row of due) {
     const rank = (counts.get(row.connection_id) ?? 0) + 1
     counts.set(row.connection_id, rank)
-    if (rank === perConnection + (window.known.get(row.connection_id) ?? 0)) behind.add(row.connection_id)
-    if (!window.isKnown(row.event_id)) unknown.push({ rank, row })
+    if (rank === perConnection + (known.get(row.connection_id) ?? 0)) behind.add(row.connection_id)
+    if (!memory.isKnown(row.event_id)) unknown.push({ rank, row })
   }
   // By rank in their connection queue: those with the least in memory come first, so that none is left out however many there
   // are.
@@ -71,12 +70,13 @@ const findDue = Effect.fnUntraced(function* (
 })
 
 /** The largest number of events of one ordering key that is read by its key. */
-const maxPerKey = 32
+const maxPerKey = 128
 
 /** The first events of an ordering key, which may go one after the other, and whether it may have more. */
 interface FoundKey {
   readonly key: string
-  readonly ids: ReadonlyArray<string>
+  /** None of them had an attempt. */
+  readonly rows: ReadonlyArray<OrderedRow>
   readonly more: boolean
 }
 
@@ -121,9 +121,8 @@ const findKeys = Effect.fnUntraced(function* (
     // The poller finds the key's first event when it is due; until then the others wait.
     const end = events.findIndex(isHeld)
     const free = end === -1 ? events : events.slice(0, end)
-    const ids = free.map(({ event_id }) => event_id)
     // An event that is stored after this read has a wake-up notification of its own.
-    return ids.length === 0 ? [] : [{ key, ids, more: !isWhole || free.length < events.length }]
+    return free.length === 0 ? [] : [{ key, rows: free, more: !isWhole || free.length < events.length }]
   })
   return { connectionId, keys: found, scannedTo }
 })
@@ -144,13 +143,20 @@ export const readPrefetch = Effect.fnUntraced(function* (
   const found = yield* Effect.forEach(window.reads.keys, ([connectionId, reads]) =>
     findKeys(shard, destinationId, connectionId, until, reads)
   )
-  const byKey = found.flatMap(({ keys }) => keys.flatMap(({ ids }) => ids))
+  const noted = new Map<string, DeliveryItem>()
+  const byKey: Array<string> = []
+  for (const { event_id, place, ready_at } of found.flatMap(({ keys }) => keys.flatMap(({ rows }) => rows))) {
+    const item = window.memory.takeNoted(event_id)
+    if (item === undefined) byKey.push(event_id)
+    else noted.set(event_id, { ...item, dueAt: ready_at!, place })
+  }
   const read = yield* pendingEvents([...ids, ...byKey], maxBytes)
   const bodies = read.reduce((sum, row) => sum + (row.body?.length ?? 0), 0)
   // Limited by bytes: what was not read is still in SQL.
   const isCut = bodies >= maxBytes
   if (isCut) for (const connectionId of connections) behind.add(connectionId)
-  const items = new Map(read.map((row) => [row.id, storedItem(row)]))
+  const items = noted
+  for (const row of read) items.set(row.id, storedItem(row))
   const itemsOf = (ids: ReadonlyArray<string>) => ids.flatMap((id) => items.get(id) ?? [])
   return {
     items: itemsOf(ids),
@@ -158,8 +164,8 @@ export const readPrefetch = Effect.fnUntraced(function* (
     keys: found.map(({ connectionId, keys, scannedTo }) => ({
       connectionId,
       scannedTo,
-      keys: keys.map(({ ids, key, more }) => {
-        const items = itemsOf(ids)
+      keys: keys.map(({ key, more, rows }) => {
+        const items = itemsOf(rows.map(({ event_id }) => event_id))
         // An event that is missing although the read was not cut off is no longer pending, or cannot be sent.
         return { key, items, more: isCut || (more && items.length > 0) }
       })

@@ -43,9 +43,7 @@ export const makeQueueHosting = Effect.fnUntraced(function* (hosting: Hosting) {
   const prefetch = Effect.suspend(() =>
     readPrefetch(shard, id, now() + horizonMs, {
       connections: connections(),
-      room: queue().room,
-      known: queue().knownByConnection(),
-      isKnown: (eventId) => queue().isKnown(eventId),
+      memory: queue().memory,
       reads: queue().takeReads()
     })
   ).pipe(

@@ -1,5 +1,5 @@
 import { expect, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Deferred, Effect, Fiber, Layer, Tracer } from "effect"
 import { SqlClient } from "effect/sql"
 import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
 import { next } from "@tidegate/runtime/TestSignal"
@@ -28,6 +28,19 @@ const journal = Journal.layer.pipe(
     )
   ),
   Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url }))))
+)
+
+/** The names of the spans that the statements of the journal have made. */
+const spans: Array<string> = []
+
+const countingSpans = Layer.succeed(
+  Tracer.Tracer,
+  Tracer.make({
+    span: (options) => {
+      spans.push(options.name)
+      return new Tracer.NativeSpan(options)
+    }
+  })
 )
 
 const makeSource = Effect.gen(function* () {
@@ -116,6 +129,20 @@ layer(journal, { excludeTestServices: true })("Journal in SQL", (it) => {
       expect(new Set(outcomes)).toEqual(new Set(["committed"]))
       expect(isFull(loud)).toBe(false)
     })
+  )
+
+  it.effect("Statements of the journal make no spans, even where others are traced", () =>
+    Effect.gen(function* () {
+      const source = yield* makeSource
+      const stored = request(source)
+      spans.length = 0
+      const traced = yield* Layer.build(Layer.fresh(Journal.layer).pipe(Layer.provideMerge(countingSpans)))
+      const outcomes = Effect.all([accept(stored), record(attempt(stored, 1))])
+      expect(yield* Effect.provide(outcomes, traced)).toEqual(["committed", "SUCCESSFUL"])
+      expect(spans).toEqual([])
+      yield* Effect.provide((yield* SqlClient.SqlClient)`select 1`, traced)
+      expect(spans).not.toEqual([])
+    }).pipe(Effect.scoped)
   )
 
   it.effect("The journal stores a request with its event, queue row and count in one commit", () =>

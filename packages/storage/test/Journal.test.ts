@@ -237,6 +237,39 @@ layer(journal, { excludeTestServices: true })("Journal in SQL", (it) => {
     })
   )
 
+  it.effect("Requests are counted the same in a batch of one source as in a batch of two, and stale ones are not", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const [own, first, second] = [yield* makeSource, yield* makeSource, yield* makeSource]
+      const rejected = { status: "rejected", rejectionCause: "TOO_LARGE", body: null, events: [] } as const
+      const of = (source: string) => [
+        request(source),
+        request(source),
+        request(source, 1, rejected),
+        request(source, 1, { ingestedAt: Date.now() - 60_000 })
+      ]
+      const all = (requests: ReadonlyArray<RequestRecord>) =>
+        Effect.all(requests.map(accept), { concurrency: "unbounded" })
+      expect(new Set(yield* all(of(own)))).toEqual(new Set(["committed"]))
+      expect(new Set(yield* all([...of(first), ...of(second)]))).toEqual(new Set(["committed"]))
+      const countsOf = (source: string) => sql<{ pair: boolean; measure: string; count: number }>`
+        select key_id <> ${source} as pair, measure, sum(count)::int4 as count from counted
+        where key_id in (${source}, ${`${source}>${destination}`}) group by 1, 2 order by 1, 2`
+      const counted = yield* countsOf(own)
+      expect(counted).toEqual([
+        { pair: false, measure: "accepted", count: 3 },
+        { pair: false, measure: "created", count: 3 },
+        { pair: false, measure: "rejected", count: 1 },
+        { pair: true, measure: "created", count: 3 }
+      ])
+      expect(yield* countsOf(first)).toEqual(counted)
+      expect(yield* countsOf(second)).toEqual(counted)
+      yield* sql`update sources set version = 2 where id = ${own}`
+      expect(new Set(yield* all(of(own)))).toEqual(new Set(["stale"]))
+      expect(yield* countsOf(own)).toEqual(counted)
+    })
+  )
+
   it.effect("A request of a deleted source is stale for any version", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

@@ -30,19 +30,6 @@ const journal = Journal.layer.pipe(
   Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url }))))
 )
 
-/** The names of the spans that the statements of the journal have made. */
-const spans: Array<string> = []
-
-const countingSpans = Layer.succeed(
-  Tracer.Tracer,
-  Tracer.make({
-    span: (options) => {
-      spans.push(options.name)
-      return new Tracer.NativeSpan(options)
-    }
-  })
-)
-
 const makeSource = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const at = new Date()
@@ -135,8 +122,15 @@ layer(journal, { excludeTestServices: true })("Journal in SQL", (it) => {
     Effect.gen(function* () {
       const source = yield* makeSource
       const stored = request(source)
-      spans.length = 0
-      const traced = yield* Layer.build(Layer.fresh(Journal.layer).pipe(Layer.provideMerge(countingSpans)))
+      const spans: Array<string> = []
+      const tracer = Tracer.make({
+        span: (options) => {
+          spans.push(options.name)
+          return new Tracer.NativeSpan(options)
+        }
+      })
+      const own = Layer.fresh(Journal.layer).pipe(Layer.provideMerge(Layer.succeed(Tracer.Tracer, tracer)))
+      const traced = yield* Layer.build(own)
       const outcomes = Effect.all([accept(stored), record(attempt(stored, 1))])
       expect(yield* Effect.provide(outcomes, traced)).toEqual(["committed", "SUCCESSFUL"])
       expect(spans).toEqual([])

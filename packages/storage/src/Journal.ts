@@ -41,10 +41,11 @@ const maxForwardedBytes = 64 * 1024
 /** The rows of a commit of requests: a commit that takes long would keep others waiting. */
 const maxAcceptRows = 1_000
 /**
- * An attempt that nothing waits for gathers others for so long (ms) before it is recorded: its target has the event already, and a
- * commit for each of them would cost more than the delivery itself. Attempts that are not recorded when the process dies are repeated.
+ * An attempt that nothing waits for gathers others for so long (ms), or until enough of them fill a commit, before it is recorded: its target has
+ * the event already, and a commit for each of them would cost more than the delivery itself. Attempts that are not recorded when the process dies
+ * are repeated: at most those of this time, and of the commits under way.
  */
-const attemptPatienceMs = 10
+const attemptPatienceMs = 50
 
 const bytesOf = (record: RequestRecord): number =>
   record.bodySize + record.headers.length + (record.presented?.length ?? 0) + 512
@@ -81,7 +82,8 @@ export class Journal extends Context.Service<
 >()("@tidegate/storage/Journal") {
   static readonly layer: Layer.Layer<Journal, never, JournalSql> = Layer.effect(
     Journal,
-    Effect.suspend(() => make)
+    // The client would make a span for each statement, and nothing reads spans.
+    Effect.suspend(() => make.pipe(Effect.withTracerEnabled(false)))
   )
 }
 

@@ -1,5 +1,5 @@
 import { expect, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Deferred, Effect, Fiber, Layer, Tracer } from "effect"
 import { SqlClient } from "effect/sql"
 import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
 import { next } from "@tidegate/runtime/TestSignal"
@@ -118,6 +118,27 @@ layer(journal, { excludeTestServices: true })("Journal in SQL", (it) => {
     })
   )
 
+  it.effect("Statements of the journal make no spans, even where others are traced", () =>
+    Effect.gen(function* () {
+      const source = yield* makeSource
+      const stored = request(source)
+      const spans: Array<string> = []
+      const tracer = Tracer.make({
+        span: (options) => {
+          spans.push(options.name)
+          return new Tracer.NativeSpan(options)
+        }
+      })
+      const own = Layer.fresh(Journal.layer).pipe(Layer.provideMerge(Layer.succeed(Tracer.Tracer, tracer)))
+      const traced = yield* Layer.build(own)
+      const outcomes = Effect.all([accept(stored), record(attempt(stored, 1))])
+      expect(yield* Effect.provide(outcomes, traced)).toEqual(["committed", "SUCCESSFUL"])
+      expect(spans).toEqual([])
+      yield* Effect.provide((yield* SqlClient.SqlClient)`select 1`, traced)
+      expect(spans).not.toEqual([])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("The journal stores a request with its event, queue row and count in one commit", () =>
     Effect.gen(function* () {
       const source = yield* makeSource
@@ -207,6 +228,39 @@ layer(journal, { excludeTestServices: true })("Journal in SQL", (it) => {
       ])
       expect(alike(yield* run(5, false)), "of a kind").toBe(alike(alone))
       expect(alike(yield* run(5, true)), "mixed").toBe(alike(alone))
+    })
+  )
+
+  it.effect("Requests are counted the same in a batch of one source as in a batch of two, and stale ones are not", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const [own, first, second] = [yield* makeSource, yield* makeSource, yield* makeSource]
+      const rejected = { status: "rejected", rejectionCause: "TOO_LARGE", body: null, events: [] } as const
+      const of = (source: string) => [
+        request(source),
+        request(source),
+        request(source, 1, rejected),
+        request(source, 1, { ingestedAt: Date.now() - 60_000 })
+      ]
+      const all = (requests: ReadonlyArray<RequestRecord>) =>
+        Effect.all(requests.map(accept), { concurrency: "unbounded" })
+      expect(new Set(yield* all(of(own)))).toEqual(new Set(["committed"]))
+      expect(new Set(yield* all([...of(first), ...of(second)]))).toEqual(new Set(["committed"]))
+      const countsOf = (source: string) => sql<{ pair: boolean; measure: string; count: number }>`
+        select key_id <> ${source} as pair, measure, sum(count)::int4 as count from counted
+        where key_id in (${source}, ${`${source}>${destination}`}) group by 1, 2 order by 1, 2`
+      const counted = yield* countsOf(own)
+      expect(counted).toEqual([
+        { pair: false, measure: "accepted", count: 3 },
+        { pair: false, measure: "created", count: 3 },
+        { pair: false, measure: "rejected", count: 1 },
+        { pair: true, measure: "created", count: 3 }
+      ])
+      expect(yield* countsOf(first)).toEqual(counted)
+      expect(yield* countsOf(second)).toEqual(counted)
+      yield* sql`update sources set version = 2 where id = ${own}`
+      expect(new Set(yield* all(of(own)))).toEqual(new Set(["stale"]))
+      expect(yield* countsOf(own)).toEqual(counted)
     })
   )
 

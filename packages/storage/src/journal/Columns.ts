@@ -21,10 +21,18 @@ export const timestamptz = of(PgTypes.OID.timestamptz)
 
 const byType = { text, int2, int4, int8, bool, bytea, timestamptz }
 
-export type ColumnType = keyof typeof byType
+/** Types whose values are arrays. Only a single row may have them, because PostgreSQL takes arrays of arrays apart completely. */
+export const lists = { "text[]": text, "int8[]": int8, "timestamptz[]": timestamptz }
+
+export type ColumnType = keyof typeof byType | keyof typeof lists
+
+const isList = (type: ColumnType): type is keyof typeof lists => type in lists
 
 /** The array parameter of a column with this type. */
-export const column = (type: ColumnType, values: ReadonlyArray<unknown>): PgTypes.Parameter => byType[type](values)
+export const column = (type: ColumnType, values: ReadonlyArray<unknown>): PgTypes.Parameter => {
+  if (isList(type)) throw new Error(`only a single row has a ${type}`)
+  return byType[type](values)
+}
 
 /**
  * The smallest and the largest of some ids. A statement that selects rows with `= any(ids)` also has these as bounds: with them

@@ -42,8 +42,9 @@ export interface Bound {
   readonly parameters: ReadonlyArray<PgTypes.Parameter>
 }
 
-/** A scalar parameter of each type. */
+/** A parameter of each type for a single row. */
 const scalars: { readonly [type in Columns.ColumnType]: (value: never) => PgTypes.Parameter } = {
+  ...Columns.lists,
   text: PgTypes.text,
   int2: PgTypes.int2,
   int4: PgTypes.int4,

@@ -66,7 +66,7 @@ export const drained = Effect.fnUntraced(function* (
     const now = Number(row?.[0])
     if (now !== left) movedAt = performance.now()
     left = now
-    // A count reads all rows of the queue: more of them would be a tenth of what runs cost the server.
+    // A count reads all rows of the queue: fifty a second were a quarter of the server's time.
     if (left > 0) yield* Effect.sleep("250 millis")
   }
   return left

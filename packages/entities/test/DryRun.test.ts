@@ -5,6 +5,7 @@ import { catalogFor } from "@tidegate/actions/ActionCatalog"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { queuedRun } from "@tidegate/workflows/RunState"
 import { rehearsalOf } from "@tidegate/workflows/Mocks"
+import { previewsIn } from "@tidegate/workflows/Preview"
 import { compileWorkflow } from "@tidegate/workflows/Workflow"
 import { factsOf } from "../src/Workflow/RunRecord.ts"
 import { Effects } from "../src/Workflow/RunWork.ts"
@@ -109,11 +110,9 @@ it.live("The inputs of the steps of one transition are shown as far as all fit t
     const [length] = charactersOf(transitions)
     expect(length).toBeGreaterThan(900_000)
     expect(length).toBeLessThan(1_200_000)
-    const previews = Object.values(
-      JSON.parse(transitions[0]!.previews!) as Record<string, { input: { size_bytes: number } }>
-    )
+    const previews = previewsIn(transitions[0]!.previews!)
     expect(previews).toHaveLength(51)
-    expect(new Set(previews.map(({ input }) => input.size_bytes)).size).toBe(1)
+    expect(new Set(previews.map(([, { input }]) => input?.size_bytes)).size).toBe(1)
   }).pipe(Effect.provideService(Effects, { carryOut: () => Effect.die("nothing leaves") }))
 )
 

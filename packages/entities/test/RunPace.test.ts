@@ -54,6 +54,29 @@ it("Runs are no longer slowed down a few seconds after requests are stored fast 
   expect(all(takeOn(1_000))).toBe(100 * usual)
 })
 
+it("After the lowest rate, runs are no longer slowed down within three quarters of a second in which nothing is slow", () => {
+  const { takeOn, world } = paced()
+  world.isSlow = true
+  takeOn(2_000)
+  world.isSlow = false
+  takeOn(750)
+  expect(all(takeOn(1_000))).toBe(100 * usual)
+})
+
+it("The rate of runs rises slowly while requests are still stored slowly at times", () => {
+  const { takeOn, world } = paced()
+  world.isSlow = true
+  takeOn(2_000)
+  for (let time = 0; time < 20; time++) {
+    world.isSlow = false
+    takeOn(150)
+    world.isSlow = true
+    takeOn(50)
+  }
+  // Three checks raise the rate by a third, and the fourth takes it back.
+  expect(all(takeOn(1_000))).toBeLessThan(120)
+})
+
 it("A hundred workflows together start no more runs than one while requests are stored slowly, and all take turns", () => {
   for (const workflows of [1, 2, 7, 100]) {
     const { takeOn, world } = paced()

@@ -54,7 +54,7 @@ export const noPreview = (
   about: Partial<Pick<PayloadPreview, "content_type" | "size_bytes" | "sha256">> = {}
 ): PayloadPreview => ({ ...empty, ...about, reason })
 
-type StoredPreview = Partial<Preview> & Pick<Preview, "size_bytes" | "sha256" | "preview">
+type StoredPreview = Partial<Preview> & Pick<Preview, "preview">
 
 interface Both<Of> {
   readonly input?: Of
@@ -63,7 +63,10 @@ interface Both<Of> {
   readonly answer?: StepAnswer | null
 }
 
-/** A preview as it is stored: members with the usual value are left out. */
+/**
+ * A preview as it is stored: members with the usual value are left out. Most previews show the whole value: they are stored without its size
+ * and hash, which readers compute, because every run writes previews and few are read.
+ */
 const storedPreview = (preview: Preview): StoredPreview => {
   const { available, content_type, reason, redacted, redacted_paths, truncated, ...stored } = preview
   const isUsual = available && !redacted && !truncated && content_type === usual.content_type && reason === null
@@ -77,11 +80,19 @@ export const previewsIn = (text: string): ReadonlyArray<readonly [step: number, 
       Number(step),
       {
         ...(answer === undefined ? {} : { answer }),
-        ...(input === undefined ? {} : { input: { ...usual, ...input } }),
-        ...(output === undefined ? {} : { output: { ...usual, ...output } })
+        ...(input === undefined ? {} : { input: wholePreview(input) }),
+        ...(output === undefined ? {} : { output: wholePreview(output) })
       }
     ]
   )
+
+/** Completes a stored preview with the members that were left out. */
+const wholePreview = (stored: StoredPreview): Preview => {
+  const { sha256, size_bytes } = stored
+  if (size_bytes !== undefined && sha256 !== undefined) return { ...usual, ...stored, size_bytes, sha256 }
+  const text = JSON.stringify(stored.preview)
+  return { ...usual, ...stored, size_bytes: Buffer.byteLength(text), sha256: hashOf(text) }
+}
 
 /** In bytes: a value up to the first is shown completely, up to the second in part, and beyond it not at all. */
 const wholeAtMost = 16 * 1024
@@ -122,8 +133,7 @@ export const storedPreviewOf = (value: Json, texts: SecretTexts, room: PreviewRo
   if (text.length > wholeAtMost) return storedInParts(value, text, texts, room)
   const size_bytes = Buffer.byteLength(text)
   if (!isShownAsItIs(value, text, size_bytes, glancing, texts, room)) return storedInParts(value, text, texts, room)
-  // Its text was written for the hash.
-  return `{"size_bytes":${size_bytes},"sha256":"${hashOf(text)}","preview":${text}}`
+  return `{"preview":${text}}`
 }
 
 function* storedInParts(value: Json, text: string, texts: SecretTexts, room: PreviewRoom): Resumable<string> {

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto"
 import type { Json } from "@tidegate/model/Rule"
+import { readJson } from "@tidegate/json/JsonText"
 import { describe, expect, it } from "vitest"
 import { runToEnd } from "@tidegate/runtime/Resumable"
-import { previewOf } from "../src/Preview.ts"
+import { type Preview, previewOf, previewsIn, storedPreviewOf } from "../src/Preview.ts"
 import { SecretTexts } from "../src/SecretTexts.ts"
 
 const shown = (value: Json, secretNames: ReadonlyArray<string> = []) => {
@@ -60,6 +61,52 @@ describe("Preview in a run", () => {
     expect(shownAfter(value, { password: "other" }).preview).toBe(value)
     const many = Array.from({ length: 101 }, (_, n) => ({ token: `token-${n}` }))
     expect(shownAfter(value, many)).toMatchObject({ available: false, preview: null, reason: "too_large" })
+  })
+})
+
+describe("Stored preview", () => {
+  /** The preview of a value that was stored as the input of a step, and its text. */
+  const storedAndRead = (value: Json, texts = new SecretTexts()): readonly [text: string, read: Preview] => {
+    const stored = storedPreviewOf(value, texts, { left: 1_048_576 })
+    const text = typeof stored === "string" ? stored : runToEnd(stored)
+    return [text, previewsIn(`{"3":{"input":${text}}}`)[0]![1].input!]
+  }
+
+  it("A preview that shows the whole value is stored without its size and hash, and reads as the one that was made", () => {
+    const values: ReadonlyArray<Json> = [
+      null,
+      "",
+      {},
+      { id: "o_1", lines: [1, 0.1, 1e-7, 5e-324], empty: null },
+      { b: 1, a: 2, 10: "ten", 2: "two", ["__proto__"]: { of: 3 } },
+      { text: 'ü 🙂 \u0000 \ud800 "quoted" \\ \u2028' },
+      { size_bytes: 7, sha256: "of the value", preview: "too" }
+    ]
+    for (const value of values) {
+      const [text, read] = storedAndRead(value)
+      expect(text).toBe(`{"preview":${JSON.stringify(value)}}`)
+      expect(read).toEqual(shown(value))
+    }
+  })
+
+  it("A preview with masks, of a part of a value, or with numbers that may be cards, is stored with size and hash of the whole value", () => {
+    const values: ReadonlyArray<Json> = [
+      { password: "open sesame" },
+      { text: "x".repeat(20_000) },
+      { text: "x".repeat(300_000) },
+      [1e21, 4_111_111_111_111_112],
+      readJson('{"large":12345678901234567891,"exact":0.1000000000000000055,"far":1e400}') as Json
+    ]
+    for (const value of values) {
+      const [text, read] = storedAndRead(value)
+      expect(text).toContain(`"size_bytes":${JSON.stringify(value).length}`)
+      expect(read).toEqual(shown(value))
+    }
+  })
+
+  it("A preview that an earlier version stored with its size and hash is read as it is stored", () => {
+    const text = '{"0":{"output":{"size_bytes":3,"sha256":"sha256:00","preview":"a"}}}'
+    expect(previewsIn(text)).toEqual([[0, { output: { ...shown("a"), size_bytes: 3, sha256: "sha256:00" } }]])
   })
 })
 

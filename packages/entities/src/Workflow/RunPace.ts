@@ -15,6 +15,8 @@ const minChunk = 4
 const fewer = 0.7
 const more = 1.1
 const looksMs = 50
+/** After this many checks in a row that found nothing slow, each further one changes the rate by this factor. */
+const calm = { looks: 4, more: 2 }
 /** A workflow that has not asked for this time (ms) has no runs to start: one that has some asks a few times a second. */
 const forgottenAfterMs = 1_000
 
@@ -27,7 +29,7 @@ interface Asker {
 /**
  * Slows runs down in favour of requests. A run can wait in SQL, but a sender is waiting for its answer. While storing requests
  * takes several times as long as it can in this process, runs are started at a limited rate, which falls as long as that lasts.
- * When nothing is slow, or nothing is stored, runs are not paced. The rate is for the whole process, because each request of a
+ * When nothing is slow any more, or nothing is stored, the rate rises, slowly at first, until runs are not paced. The rate is for the whole process, because each request of a
  * flooded source begins a run in each of its workflows. Workflows have equal shares of it and use them one after the other: all
  * at once would hold the event loop too long.
  */
@@ -36,6 +38,8 @@ export class RunPace {
   readonly #clock: () => number
   #rate = Number.POSITIVE_INFINITY
   #lookedAt = Number.NEGATIVE_INFINITY
+  /** How many checks in a row have found nothing slow. */
+  #calmLooks = 0
   /** When the next workflow may start runs. */
   #nextAt = 0
   /** The workflows that have runs to start. */
@@ -86,8 +90,13 @@ export class RunPace {
 
   #look(now: number): void {
     this.#lookedAt = now
-    if (this.#isSlow()) this.#rate = this.#isPaced ? Math.max(rates.min, this.#rate * fewer) : rates.first
-    else if (this.#isPaced) this.#rate *= more
+    if (this.#isSlow()) {
+      this.#calmLooks = 0
+      this.#rate = this.#isPaced ? Math.max(rates.min, this.#rate * fewer) : rates.first
+    } else if (this.#isPaced) {
+      this.#calmLooks++
+      this.#rate *= this.#calmLooks > calm.looks ? calm.more : more
+    }
     for (const [workflow, { askedAt }] of this.#askers) {
       if (!this.#isPaced || now - askedAt > forgottenAfterMs) this.#askers.delete(workflow)
     }

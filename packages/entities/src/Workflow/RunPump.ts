@@ -13,6 +13,7 @@ import { carriedTo } from "./Carried.ts"
 import { debouncedRuns, tooManyKeys } from "./DebouncedRuns.ts"
 import type { GivenUpAs } from "./GiveUp.ts"
 import type { plansOf } from "./Plans.ts"
+import { ReadTiming } from "./ReadTiming.ts"
 import { Pace } from "./RunPace.ts"
 import { repeatedRuns } from "./RepeatedRuns.ts"
 import { Room, type TeamRoom } from "./RunRoom.ts"
@@ -91,7 +92,7 @@ export const runPump = Effect.fnUntraced(function* (
       turns.left(runId)
       // There may be more runs, others may have their turn, and at the end the rows of a deleted workflow have to be removed.
       isWoken ||= runs.standing.kind === "stopped" || turns.isLimited
-      worker.wake()
+      if (isWoken || !isGathering || timing.isWhole(runs.free)) worker.wake()
     }
   })
   const turns = makeRunTurns(id, {
@@ -107,9 +108,12 @@ export const runPump = Effect.fnUntraced(function* (
   let isWoken = false
   /** There are new runs: they are read as soon as there is capacity. */
   let hasNew = false
+  const timing = new ReadTiming(readAtOnce)
+  /** The next read waits for more places. */
+  let isGathering = false
 
   /** Checked also with no run in hand: otherwise a thousand workflows that wake at once would each read as much as one may. */
-  const hasRoom = (of: TeamRoom): boolean => !runs.isFull && of.mayRead(rooms.readBytes)
+  const hasRoom = (of: TeamRoom): boolean => runs.free > 0 && of.mayRead(rooms.readBytes)
 
   const begin = Effect.fnUntraced(function* (read: ReadonlyArray<DueRun>, refusals: Refusals) {
     const due = yield* withBatches(read, refusals)
@@ -231,10 +235,17 @@ export const runPump = Effect.fnUntraced(function* (
   > {
     if (!isWanted() && !isWoken && runs.size === 0) return "idle"
     const before = runs.size
-    const wasFull = runs.isFull
+    const wasFull = runs.free === 0
+    isGathering = false
+    if (!isWoken && isWanted() && !wasFull) {
+      const wait = timing.waitMs(runs.free, clock.currentTimeMillisUnsafe())
+      isGathering = wait > 0
+      if (isGathering) return wait
+    }
     if (isWoken || (isWanted() && mayRead())) {
       isWoken = false
       hasNew = false
+      timing.reads(clock.currentTimeMillisUnsafe())
       more = yield* takeOn
       if (more !== true || runs.size > before) return "again"
     }

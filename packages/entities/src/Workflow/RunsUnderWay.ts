@@ -61,9 +61,9 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
     get size(): number {
       return signals.size
     },
-    /** Whether there are so many that no more are to be read. */
-    get isFull(): boolean {
-      return signals.size >= maxUnderWay
+    /** How many more may be under way. At 0, no more are to be read. */
+    get free(): number {
+      return Math.max(0, maxUnderWay - signals.size)
     },
     get hasTooManyUnstored(): boolean {
       return unstored.size >= maxUnstored

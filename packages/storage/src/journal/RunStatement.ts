@@ -1,7 +1,8 @@
 import type { PgTypes } from "@effect/sql-pg"
+import { idTime } from "@tidegate/model/Ids"
 import { isFailure } from "@tidegate/model/RunEnds"
 import * as Columns from "./Columns.ts"
-import { minuteOfId, writeCounts } from "./CountStatement.ts"
+import { writeCounts } from "./CountStatement.ts"
 import { tellFailures } from "./FailureStatement.ts"
 import { writeFailedRuns } from "./OccurrenceStatement.ts"
 import { type Given, insertInto, Rows, texts } from "./Rows.ts"
@@ -47,6 +48,9 @@ export interface RunTransition {
   readonly alone?: boolean
 }
 
+/** The minute of the run's id (Unix ms), in which it is counted. */
+const minuteOf = ({ at, id }: RunTransition): number => Math.floor((idTime(id) ?? at) / 60_000) * 60_000
+
 /** The rows of a batch. Columns with a target are set in the run; the others are for the journal entry and the queue. */
 const runs = new Rows<RunTransition>(
   "g",
@@ -56,6 +60,7 @@ const runs = new Rows<RunTransition>(
     ["part", "int4", ({ part }) => part, ["parts"]],
     ["part_id", "text", ({ partId }) => partId, []],
     ["at", "timestamptz", ({ at }) => at, []],
+    ["minute", "timestamptz", minuteOf, []],
     ["status", "text", ({ status }) => status],
     ["outcome", "text", ({ outcome }) => outcome],
     ["attempts", "int4", ({ attempts }) => attempts],
@@ -79,8 +84,8 @@ const runs = new Rows<RunTransition>(
     ["outputs", "text", ({ outputs }) => outputs, []],
     ["previews", "text", ({ previews }) => previews, []]
   ],
-  // In most batches nothing has failed yet, and nothing is carried.
-  ["attempts", "failed", "error_code", "error_message", "error_step", "label", "carried"]
+  // In most batches nothing has failed yet, nothing is carried, and all runs are of one minute.
+  ["minute", "attempts", "failed", "error_code", "error_message", "error_step", "label", "carried"]
 )
 
 /** Inserts the journal entry of each changed run. */
@@ -106,7 +111,7 @@ const written = insertInto(
  */
 const counts = writeCounts(`(
     select team_id, workflow_id as key_id, null::text as source_id, null::text as destination_id, measure,
-      ${minuteOfId("moved.id")} as minute, sum(n)::int8 as n
+      minute, sum(n)::int8 as n
     from moved cross join lateral (values
       ('run', case when part = 1 then 1 else 0 end),
       (case when status = 'succeeded' then 'run_succeeded' else 'run_failed' end, case when finished_at is null then 0 else 1 end),

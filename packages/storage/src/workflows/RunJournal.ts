@@ -16,6 +16,12 @@ export type { RunTransition } from "../journal/RunStatement.ts"
  */
 export type Moved = "stored" | "superseded" | "refused" | "failed"
 
+/**
+ * After a commit of so many transitions, the next ones gather for a few milliseconds: the steps of many runs end one shortly after the other,
+ * and a commit for a few of them costs as much as ten transitions in it. With fewer runs, nothing waits.
+ */
+const gathering = { from: 8, ms: 3 } as const
+
 interface Item {
   readonly transition: RunTransition
   readonly bytes: number
@@ -83,9 +89,15 @@ const make = Effect.gen(function* () {
       })
     )
 
+  const measure = committed("run")
+  let lastCommit = 0
   const transitions = new GroupCommit<Item>({
-    committed: committed("run"),
+    committed: (items, bytes, seconds) => {
+      lastCommit = items
+      measure(items, bytes, seconds)
+    },
     commit,
+    patienceMs: gathering.ms,
     concurrency: 2,
     maxRows: 400,
     maxBytes: 8 * 1024 * 1024,
@@ -100,7 +112,8 @@ const make = Effect.gen(function* () {
       Effect.callback<Moved>((resume) => {
         const { carried, outputs, previews, steps } = transition
         const bytes = 512 + steps.length + (carried?.length ?? 0) + (outputs?.length ?? 0) + (previews?.length ?? 0)
-        transitions.add({ transition, bytes, done: (moved) => resume(Effect.succeed(moved)) })
+        const item = { transition, bytes, done: (moved: Moved) => resume(Effect.succeed(moved)) }
+        transitions.add(item, lastCommit < gathering.from)
       }),
     putOff: (runId, until) =>
       sql`update workflow_queue set due_at = ${new Date(until)} where run_id = ${runId}`.pipe(

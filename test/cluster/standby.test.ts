@@ -60,7 +60,7 @@ describe("Several processes of one host", () => {
     })
     expect(status).toBe(200)
     const metrics = parseExposition(body)
-    expect(sampleValue(metrics, "tidegate_forwarded_requests_total", { committed_by: "active" })).toBe(40)
+    expect(sampleValue(metrics, "tidegate_forwarded_requests_total", { committer: "active" })).toBe(40)
     expect(sampleValue(metrics, "tidegate_journal_commits_total", { kind: "accept" }) ?? 0).toBe(0)
     expect(await gateways.readiness(standby)).toMatchObject({ ok: true, shards: 0, standby: true })
     expect(await gateways.readiness(active)).toMatchObject({ ok: true, shards: 64, standby: false })

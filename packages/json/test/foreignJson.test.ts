@@ -79,9 +79,9 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     "settings that the control API took, as we are about to store them"
   ],
   [
-    /^packages\/entities\/src\/dispatch\/Handover\.ts$/,
+    /^packages\/entities\/src\/dispatch\/Packed\.ts$/,
     ["JSON.parse"],
-    "the head of a batch of our own, from another process of the cluster"
+    "the head of a message of our own, from another process of the cluster"
   ],
   [
     /^packages\/storage\/src\/secrets\/PresentedColumn\.ts$/,

@@ -277,8 +277,8 @@ export const metrics = {
   leasesLost: counter("tidegate_leases_lost_total", "Leases of shards that could not be renewed."),
   forwardedRequests: counters(
     "tidegate_forwarded_requests_total",
-    "Requests that this process has sent to an active process of its host, by who has committed them.",
-    [["committed_by", ["active", "standby"]]]
+    "Requests that this process has sent to an active process of its host, by the process that committed them.",
+    [["committer", ["active", "standby"]]]
   ),
   runners: gauge("tidegate_cluster_runners", "Runners that are alive, as this process sees it."),
   remoteMessages: counters("tidegate_cluster_messages_total", "Messages to and from other processes.", [

@@ -7,14 +7,7 @@ import { Effect } from "effect"
  */
 
 /** Milliseconds of one event-loop iteration. A longer step has an iteration to itself. */
-const sliceMs = 4
-/**
- * A request needs several iterations: it is read, committed and answered. If long work took its budget in each of them, the request would
- * take several times as long. So while requests arrive, long work pauses after each budget for as long as it took, and at most for this time (ms).
- */
-const maxPauseMs = 16
-/** For this time (ms) after a request, further ones are expected. */
-const arrivalMs = 100
+const sliceMs = 8
 
 /** When the budget of this iteration ends, on the monotonic clock; null while no work has asked for it. */
 let end: number | null = null
@@ -23,32 +16,14 @@ const waiting: Array<() => void> = []
 let begun = 0
 let isScheduled = false
 
-/** When the last request arrived. */
-let arrivedAt = Number.NEGATIVE_INFINITY
-
-/** A request of a sender has arrived: see `maxPauseMs`. */
-export const requestArrived = (): void => {
-  arrivedAt = performance.now()
-}
-
 const schedule = (): void => {
   if (isScheduled) return
   isScheduled = true
   setImmediate(begin)
 }
 
-/** How long (ms) long work has to pause before its next budget. */
-const pauseAt = (now: number): number =>
-  end === null || now < end || now - arrivedAt > arrivalMs ? 0 : Math.min(maxPauseMs, now - end + sliceMs)
-
-/** A new iteration, after a pause if there has to be one: waiting callbacks run until its budget is spent. */
+/** A new iteration: waiting callbacks run until its budget is spent. */
 const begin = (): void => {
-  const pause = pauseAt(performance.now())
-  if (pause > 0) setTimeout(resume, pause)
-  else resume()
-}
-
-const resume = (): void => {
   isScheduled = false
   end = null
   const now = performance.now()

@@ -1,6 +1,6 @@
-import { describe, expect, it, vi } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { inLaterTurn, isBudgetSpent, requestArrived, yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
+import { isBudgetSpent, inLaterTurn, yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 /** Holds the loop for longer than long work may. */
@@ -50,35 +50,6 @@ describe("Event-loop budget", () => {
     while (order.length < 14) await turn()
     expect(order.filter((name) => name !== "-").join("")).toBe("abcabc")
     expect(order.join("")).not.toMatch(/[abc]{2}/)
-  })
-
-  it("While requests arrive, long work pauses for as long as it took, and not at all without them", async () => {
-    const pauses: Array<number> = []
-    const timeouts = vi.spyOn(globalThis, "setTimeout").mockImplementation(((go: () => void, ms: number) => {
-      pauses.push(ms)
-      return setImmediate(go)
-    }) as unknown as typeof setTimeout)
-    const work = async (parts: number): Promise<void> => {
-      let left = parts
-      const part = (): void => {
-        workLong()
-        if (--left > 0) inLaterTurn(part)
-      }
-      inLaterTurn(part)
-      while (left > 0) await turn()
-    }
-    try {
-      await rest()
-      await work(3)
-      expect(pauses).toEqual([])
-      requestArrived()
-      await work(3)
-    } finally {
-      timeouts.mockRestore()
-    }
-    expect(pauses.length).toBeGreaterThanOrEqual(2)
-    for (const ms of pauses) expect(ms).toBeGreaterThan(4)
-    for (const ms of pauses) expect(ms).toBeLessThanOrEqual(16)
   })
 
   it("Short work does not wait for the next turn of the event loop", async () => {

@@ -1,7 +1,6 @@
 import type { ServerResponse } from "node:http"
 import type { Clock } from "effect"
 import type { Loops } from "@tidegate/entities/Loops"
-import { requestArrived } from "@tidegate/runtime/EventLoopBudget"
 import { maxRequestBody } from "@tidegate/model/BodyLimits"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { binLimits } from "@tidegate/model/PublicBin"
@@ -83,7 +82,6 @@ export class Admission {
   /** By the source's own limits, before the body is read, so that a flood uses no memory. */
   #admit(snapshot: SourceSnapshot | null, target: Target, message: FramedMessage, response: ServerResponse): void {
     const { clock, journal, refusals } = this.#needs
-    requestArrived()
     if (snapshot === null) {
       message.discard(response)
       return refusals.unknownSource(response)

@@ -1,6 +1,7 @@
 /**
- * `node benchmarks/src/ProfilePicture.ts <picture.svg> <name>=<file.cpuprofile>:<events> …`: where the CPU of an event goes in each of these
- * profiles, as a picture: one bar for each profile, in µs an event, with a part for each kind of work.
+ * `node benchmarks/src/ProfilePicture.ts <picture.svg> <name>=<file.cpuprofile>:<events>:<seconds> …`: where the CPU of an event goes in each of
+ * these profiles, as a picture: one bar for each profile, in µs an event, with a part for each kind of work. `seconds`: only the last seconds of the
+ * profile count, in which it had these events.
  */
 import { writeFileSync } from "node:fs"
 import { type CpuProfile, readProfile } from "./Profile.ts"
@@ -43,7 +44,8 @@ interface Node {
 }
 
 /** The CPU of one event by kind of work, in the order of the kinds. */
-export const partsOf = (profile: CpuProfile, events: number): ReadonlyArray<Part> => {
+export const partsOf = (profile: CpuProfile, events: number, seconds = Infinity): ReadonlyArray<Part> => {
+  let left = profile.timeDeltas.reduce((sum, took) => sum + took, 0)
   const nodes = profile.nodes as ReadonlyArray<Node>
   const byId = new Map(nodes.map((node) => [node.id, node]))
   const parents = new Map(nodes.flatMap(({ children = [], id }) => children.map((child) => [child, id] as const)))
@@ -64,6 +66,8 @@ export const partsOf = (profile: CpuProfile, events: number): ReadonlyArray<Part
   }
   for (const [index, id] of profile.samples.entries()) {
     const took = profile.timeDeltas[index + 1] ?? 0
+    left -= took
+    if (left > seconds * 1_000_000) continue
     const { functionName } = byId.get(id)!.callFrame
     if (functionName === "(idle)" || functionName === "(root)") continue
     if (functionName === "(garbage collector)") add(collector, took)
@@ -105,7 +109,15 @@ export const picture = (
     let x = left
     const rects = parts.map(({ color, micros }) => {
       const wide = micros * scale
-      const label = wide > 30 ? text(x + wide / 2, y + 19, micros.toFixed(0), 'text-anchor="middle" fill="#fff"') : ""
+      const label =
+        wide > 30
+          ? text(
+              x + wide / 2,
+              y + 19,
+              micros.toFixed(0),
+              `text-anchor="middle" fill="${color === rest.color ? "#1f2328" : "#fff"}"`
+            )
+          : ""
       const rect = `<rect x="${x.toFixed(1)}" y="${y}" width="${wide.toFixed(1)}" height="28" fill="${color}"/>${label}`
       x += wide
       return rect
@@ -136,11 +148,13 @@ export const picture = (
 if (import.meta.main) {
   const [path, ...given] = process.argv.slice(2)
   const bars = given.map((one) => {
-    const [, name = "", file = "", events = ""] = /^(.*)=(.*):(\d+)$/.exec(one) ?? []
-    return { name, parts: file === "" ? [] : partsOf(readProfile(file), Number(events)) }
+    const [, name = "", file = "", events = "", seconds = ""] = /^(.*)=(.*):(\d+):(\d+)$/.exec(one) ?? []
+    return { name, parts: file === "" ? [] : partsOf(readProfile(file), Number(events), Number(seconds)) }
   })
   if (path === undefined || bars.length === 0 || bars.some(({ parts }) => parts.length === 0)) {
-    console.error("usage: node benchmarks/src/ProfilePicture.ts <picture.svg> <name>=<file.cpuprofile>:<events> …")
+    console.error(
+      "usage: node benchmarks/src/ProfilePicture.ts <picture.svg> <name>=<file.cpuprofile>:<events>:<seconds> …"
+    )
     process.exitCode = 2
   } else writeFileSync(path, picture(bars))
 }

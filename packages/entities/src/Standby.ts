@@ -37,19 +37,16 @@ const nameOf = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}
 export const standbys = (runners: Runners, loads: ReadonlyArray<RunnerLoad>): ReadonlySet<string> => {
   const found = new Set<string>()
   const byAddress = new Map(loads.map((load) => [load.address, load]))
-  const hosts = new Map<string, Array<RunnerLoad>>()
+  const candidates: Array<RunnerLoad & { readonly host: string }> = []
   for (const [{ address }, healthy] of runners) {
     const load = byAddress.get(nameOf(address))
     if (load === undefined) return found
-    if (!healthy || !load.standby) continue
-    const of = hosts.get(address.host)
-    if (of === undefined) hosts.set(address.host, [load])
-    else of.push(load)
+    if (healthy && load.standby) candidates.push({ ...load, host: address.host })
   }
-  for (const of of hosts.values()) {
-    of.sort((a, b) => a.joined - b.joined || (a.address < b.address ? -1 : 1))
-    const firstIdle = of.findIndex(({ busy }) => !busy)
-    if (firstIdle >= 0) for (const { address } of of.slice(firstIdle + 1)) found.add(address)
+  candidates.sort((a, b) => a.joined - b.joined || (a.address < b.address ? -1 : 1))
+  for (const ofHost of Map.groupBy(candidates, ({ host }) => host).values()) {
+    const firstIdle = ofHost.findIndex(({ busy }) => !busy)
+    if (firstIdle >= 0) for (const { address } of ofHost.slice(firstIdle + 1)) found.add(address)
   }
   return found
 }

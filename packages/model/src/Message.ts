@@ -28,6 +28,14 @@ export interface StoredHead extends Omit<MessageHead, "headers"> {
 /** The headers of a stored head. We wrote them, with limited size. */
 export const storedHeaders = ({ headers }: StoredHead): Values => JSON.parse(headers) as Values
 
+/** The head that was stored in this form. */
+export const messageHead = (stored: StoredHead): MessageHead => ({
+  method: stored.method,
+  path: stored.path,
+  query: stored.query,
+  headers: storedHeaders(stored)
+})
+
 /** Parses a query into values by name; a repeated name is a list. The object has no inherited names. */
 export const parseQuery = (query: string): Values => {
   const parsed: Record<string, string | Array<string>> = Object.create(null)

@@ -120,32 +120,33 @@ const make = Effect.gen(function* () {
     }
   }
 
+  /** Sources take turns in each of the queues of requests. */
+  const ofRequests = {
+    maxRows: maxAcceptRows,
+    keyOf: ({ record }: Acceptance) => record.sourceId,
+    rowsOf: ({ record }: Acceptance) => rowsOf(record),
+    sizeOf: ({ record }: Acceptance) => bytesOf(record),
+    run
+  }
   const acceptances = new GroupCommit<Acceptance>({
+    ...ofRequests,
     committed: counting("accept"),
     commit: commitRequests,
     concurrency: commitsEach,
-    maxRows: maxAcceptRows,
     maxBytes: 8 * 1024 * 1024,
-    parallelFrom: 24,
-    keyOf: ({ record }) => record.sourceId,
-    rowsOf: ({ record }) => rowsOf(record),
-    sizeOf: ({ record }) => bytesOf(record),
-    run
+    parallelFrom: 24
   })
   const largeAcceptances = new GroupCommit<Acceptance>({
+    ...ofRequests,
     committed: counting("accept"),
     commit: commitRequests,
     concurrency: 1,
-    maxRows: maxAcceptRows,
     maxBytes: 8 * 1024 * 1024,
-    parallelFrom: 1,
-    keyOf: ({ record }) => record.sourceId,
-    rowsOf: ({ record }) => rowsOf(record),
-    sizeOf: ({ record }) => bytesOf(record),
-    run
+    parallelFrom: 1
   })
   let forwarder: Forwarder | null = null
   const forwards = new GroupCommit<Acceptance>({
+    ...ofRequests,
     committed: () => {},
     commit: forwarding(
       (records) => forwarder!.forward(records),
@@ -153,13 +154,8 @@ const make = Effect.gen(function* () {
       (item) => acceptances.add(item)
     ),
     concurrency: commitsEach,
-    maxRows: maxAcceptRows,
     maxBytes: 2 * 1024 * 1024,
-    parallelFrom: 24,
-    keyOf: ({ record }) => record.sourceId,
-    rowsOf: ({ record }) => rowsOf(record),
-    sizeOf: ({ record }) => bytesOf(record),
-    run
+    parallelFrom: 24
   })
   /** All requests that are not answered yet are in one of these. */
   const requests = [acceptances, largeAcceptances, forwards]

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { inSlices, laterTurn } from "@tidegate/runtime/EventLoopBudget"
-import { type MessageHead, storedHeaders } from "@tidegate/model/Message"
+import { type MessageHead, messageHead } from "@tidegate/model/Message"
 import { requestInput, type RequestInput } from "@tidegate/rules/RequestInput"
 import type { RequestRecord } from "@tidegate/storage/journal/RequestRecord"
 import type { RoutingJobRow } from "@tidegate/storage/delivery/RoutingJobs"
@@ -32,7 +32,7 @@ const noBody = new Uint8Array(0)
 
 /** Builds the request from a row that has waited in SQL. */
 export const storedRequest = (row: RoutingJobRow): PendingRequest => {
-  const received = { method: row.method, path: row.path, query: row.query, headers: storedHeaders(row) }
+  const received = messageHead(row)
   const body = row.body ?? noBody
   return {
     id: row.request_id,

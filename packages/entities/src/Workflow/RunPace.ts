@@ -29,9 +29,9 @@ interface Asker {
 /**
  * Slows runs down in favour of requests. A run can wait in SQL, but a sender is waiting for its answer. While storing requests
  * takes several times as long as it can in this process, runs are started at a limited rate, which falls as long as that lasts.
- * When nothing is slow any more, or nothing is stored, the rate rises, slowly at first, until runs are not paced. The rate is for the whole process, because each request of a
- * flooded source begins a run in each of its workflows. Workflows have equal shares of it and use them one after the other: all
- * at once would hold the event loop too long.
+ * When nothing is slow any more, or nothing is stored, the rate rises, slowly at first, until runs are not paced. The rate is for
+ * the whole process, because each request of a flooded source begins a run in each of its workflows. Workflows have equal shares
+ * of it and use them one after the other: all at once would hold the event loop too long.
  */
 export class RunPace {
   readonly #isSlow: () => boolean

@@ -1,4 +1,4 @@
-import { storedHeaders, type MessageHead } from "@tidegate/model/Message"
+import { type MessageHead, messageHead } from "@tidegate/model/Message"
 import { requestInput, type RequestInput } from "@tidegate/rules/RequestInput"
 import type { RequestRecord } from "@tidegate/storage/journal/RequestRecord"
 import { newRequest } from "../Connection/PendingRequest.ts"
@@ -14,7 +14,7 @@ const noBody = new Uint8Array(0)
 export const wakeStored = (
   dispatcher: Dispatcher["Service"],
   record: RequestRecord,
-  head: MessageHead = headOf(record),
+  head: MessageHead = messageHead(record),
   input: () => RequestInput = () => requestInput(head, record.body ?? noBody)
 ): void => {
   if (record.pending.length > 0) {
@@ -35,10 +35,3 @@ export const wakeStored = (
     dispatcher.deliver(event.destinationId, newItem(event, record, record.ingestedAt, payload))
   }
 }
-
-const headOf = (record: RequestRecord): MessageHead => ({
-  method: record.method,
-  path: record.path,
-  query: record.query,
-  headers: storedHeaders(record)
-})

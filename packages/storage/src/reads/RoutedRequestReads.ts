@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { type MessageHead, type StoredHead, storedHeaders } from "@tidegate/model/Message"
+import { type MessageHead, type StoredHead, messageHead } from "@tidegate/model/Message"
 
 /** Stored requests as the rules of a connection read them. */
 
@@ -40,5 +40,5 @@ export const routedContent = Effect.fnUntraced(function* (
   const [row] = yield* sql<StoredHead & { readonly body: Uint8Array | null }>`
     select r.method, r.path, r.query, r.headers, r.body from requests r where r.id = ${id} and r.team_id = ${team}`
   if (row === undefined || row.body === null) return null
-  return { head: { method: row.method, path: row.path, query: row.query, headers: storedHeaders(row) }, body: row.body }
+  return { head: messageHead(row), body: row.body }
 })

@@ -1,4 +1,4 @@
-import { type Message, type MessageHead, storedHeaders } from "@tidegate/model/Message"
+import { type Message, type MessageHead, messageHead } from "@tidegate/model/Message"
 import type { PendingEventRow } from "@tidegate/storage/delivery/DeliveryRows"
 import type { RequestRecord, RoutedEvent } from "@tidegate/storage/journal/RequestRecord"
 
@@ -113,7 +113,7 @@ export const storedItem = (row: PendingEventRow): DeliveryItem => ({
   orderingKey: row.ordering_key,
   place: row.place,
   payload: payloadOf(
-    { method: row.method, path: row.path, query: row.query, headers: storedHeaders(row) },
+    messageHead(row),
     {
       id: row.request_id,
       presented: row.presented,

@@ -34,6 +34,15 @@ export const median = (values: ReadonlyArray<number>): number => {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
+/** Growth by the hour: the slope of the line through all points. */
+export const slope = (points: ReadonlyArray<readonly [hours: number, value: number]>): number => {
+  const mean = (of: (point: readonly [number, number]) => number) =>
+    points.reduce((sum, point) => sum + of(point), 0) / points.length
+  const [x, y] = [mean(([hours]) => hours), mean(([, value]) => value)]
+  const squares = points.reduce((sum, [hours]) => sum + (hours - x) ** 2, 0)
+  return points.reduce((sum, [hours, value]) => sum + (hours - x) * (value - y), 0) / squares
+}
+
 const holds = (required: Requirement | undefined, value: number, ratio: number | undefined): boolean | null => {
   if (required === undefined) return null
   const figure = required.of === "value" ? value : (ratio ?? Number.NaN)

@@ -1,13 +1,14 @@
 /**
  * `npm run bench`: compares the gateway with the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, brokers (with idle-subscriptions), idle-subscriptions, workflows, answers, waiting-runs, flooded-source, flooded-callbacks, neighbours, channels, formatter, memory, dashboard-load, dashboard-list, dashboard-live, dashboard-hour, dashboard-cost, or pipeline (the bare pipeline compared with itself)
+ *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, brokers (with idle-subscriptions), idle-subscriptions, workflows, answers, waiting-runs, flooded-source, flooded-callbacks, neighbours, channels, formatter, memory, dashboard-load, dashboard-list, dashboard-live, dashboard-hour, dashboard-cost, soak, or pipeline (the bare pipeline compared with itself)
  *   --only queries      the time of counts, series and lists over more and more records; --records <n,…>: the numbers of records
  *   --only rows         one row for each kind of work that events can require: rate, latency, CPU, memory
  *   --row <text>        only rows whose name contains this text
  *   --before <file>     compares the gateway with another version: the module of that version; alone, or with --only rows, control or workflows
  *   --processes <n,…>   the numbers of gateway processes that the scenario processes compares with one (default: 2,4,8)
- *   --minutes <n>       how long dashboard-hour watches the page (default: 60)
+ *   --minutes <n>       how long dashboard-hour and soak take (default: 60)
+ *   --rate <n>          requests a second of soak (default: 1000)
  *   --rounds <n>        the number of rounds of the selected scenarios
  *   --new-connections   senders open a connection for each request (throughput, versions, fan-out, pipeline)
  *   --quick             short phases, to check that everything runs; the verdicts then mean nothing
@@ -55,6 +56,7 @@ import { runRow } from "./rows/Run.ts"
 import * as Table from "./rows/Table.ts"
 import * as Scenarios from "./Scenarios.ts"
 import { slowTargets } from "./SlowTargets.ts"
+import { soak } from "./Soak.ts"
 import type { TargetCommands } from "./Target.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Worker from "./Worker.ts"
@@ -89,6 +91,7 @@ const scenarios = {
   "dashboard-live": dashboardLive,
   "dashboard-hour": dashboardHour,
   "dashboard-cost": dashboardCost,
+  soak,
   versions: Scenarios.versions,
   pipeline: Scenarios.pipeline
 }
@@ -104,7 +107,7 @@ interface Run {
 /** Default rounds of the rows, because there are many rows. */
 const ROUNDS_OF_ROWS = 2
 
-/** The whole benchmark stops after this time (s); finished scenarios are shown. The long watch of a dashboard comes on top. */
+/** The whole benchmark stops after this time (s); finished scenarios are shown. The minutes of dashboard-hour and soak come on top. */
 const DEADLINE = 1_100
 
 /** A phase in which other processes used more cores than this is marked, because its figures mean little. */
@@ -121,6 +124,7 @@ const readOptions = () => {
       rounds: { type: "string" },
       processes: { type: "string" },
       minutes: { type: "string", default: "60" },
+      rate: { type: "string" },
       records: { type: "string" },
       "new-connections": { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
@@ -168,6 +172,9 @@ const readOptions = () => {
   const minutes = Number(values.minutes)
   if (!(Number.isInteger(minutes) && minutes > 0 && minutes <= 1_440))
     throw new Error("--minutes takes a number from 1 to 1440")
+  const rate = values.rate === undefined ? undefined : Number(values.rate)
+  if (rate !== undefined && !(only === "soak" && Number.isInteger(rate) && rate > 0))
+    throw new Error("--rate takes a number from 1, and goes with --only soak")
   const records = values.records?.split(",").map(Number)
   if (records?.some((count) => !(Number.isInteger(count) && count >= 10_000))) {
     throw new Error("--records takes numbers from 10000, with commas between them")
@@ -187,6 +194,7 @@ const readOptions = () => {
       ...(only === "rows" && { rounds: Math.min(ROUNDS_OF_ROWS, settings.rounds) }),
       ...(rounds !== undefined && { rounds }),
       ...(several !== undefined && { processes: several }),
+      ...(rate !== undefined && { perSecond: rate }),
       ...(records !== undefined && { records })
     }
   }
@@ -259,7 +267,8 @@ const bench = Effect.gen(function* () {
       return postgres.version
     })
   )
-  const deadline = DEADLINE + (options.names.includes("dashboard-hour") ? options.settings.minutes * 60 : 0)
+  const isLong = options.names.includes("dashboard-hour") || options.names.includes("soak")
+  const deadline = DEADLINE + (isLong ? options.settings.minutes * 60 : 0)
   const failure = yield* run.pipe(
     Effect.as(null),
     Effect.timeoutOrElse({

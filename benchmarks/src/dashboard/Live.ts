@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { atMost, type Outcome, type Plan, single } from "../Comparison.ts"
-import { median } from "../Report.ts"
+import { median, slope } from "../Report.ts"
 import {
   type Frames,
   framesOf,
@@ -32,15 +32,6 @@ const lagging = `{
   }).observe(document.querySelector("main"), { childList: true, subtree: true, attributes: true, characterData: true })
   setInterval(() => lag.stale.push(age()), 250)
 }`
-
-/** Growth by the hour: the slope of the line through all points. */
-const slope = (points: ReadonlyArray<readonly [hours: number, value: number]>): number => {
-  const mean = (of: (point: readonly [number, number]) => number) =>
-    points.reduce((sum, point) => sum + of(point), 0) / points.length
-  const [x, y] = [mean(([hours]) => hours), mean(([, value]) => value)]
-  const squares = points.reduce((sum, [hours]) => sum + (hours - x) ** 2, 0)
-  return points.reduce((sum, [hours, value]) => sum + (hours - x) * (value - y), 0) / squares
-}
 
 const percentile = (values: ReadonlyArray<number>, share: number): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? Number.NaN

@@ -181,12 +181,16 @@ const gateway = Effect.gen(function* () {
   const postgres = given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: embeddedHome(given.home) }) : null
   const url = postgres?.url ?? given.databaseUrl!
   const keys = yield* Bootstrap.loadKeys(given)
-  const port = given.role === "edge" ? 0 : yield* Bootstrap.pickRunnerPort(given)
   const runner = core(
     given,
     url,
     keys,
-    Cluster.layerRunner({ url, keys, host: given.runnerHost, port, mayStandBy: given.mayStandBy })
+    // The port is chosen when the database is ready, just before it is used: another process that starts may choose it too.
+    Layer.unwrap(
+      Effect.map(Bootstrap.pickRunnerPort(given), (port) =>
+        Cluster.layerRunner({ url, keys, host: given.runnerHost, port, mayStandBy: given.mayStandBy })
+      )
+    )
   )
   const egress = Egress.layer({
     allow: given.egressAllow,

@@ -57,14 +57,16 @@ const rowsOf = (
   }
   if (connections.length > 0) {
     const of = sql`connection_id = any(${Columns.text(connections)}) and team_id = ${team}`
+    // A request has at most one of these rows for each connection.
+    const most = Math.min((atMost + 1) * connections.length, 2_000_000_000)
     const between = (prefix: typeof prefixes.event | typeof prefixes.ignoredEvent) => {
       const ids = idsOf(prefix, stretch)
       return sql`id >= ${ids.lower} and id < ${ids.upper}`
     }
     found.push(sql`r.id in (
-      select request_id from events where ${of} and ${between(prefixes.event)} and retry_parent_event_id is null
-      union select request_id from ignored_events where ${of} and ${between(prefixes.ignoredEvent)}
-      union select request_id from pending_routes where ${of})`)
+      (select request_id from events where ${of} and ${between(prefixes.event)} and retry_parent_event_id is null limit ${most})
+      union (select request_id from ignored_events where ${of} and ${between(prefixes.ignoredEvent)} limit ${most})
+      union (select request_id from pending_routes where ${of} limit ${most}))`)
   }
   return {
     matching: sql.and(matching),

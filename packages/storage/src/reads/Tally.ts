@@ -1,7 +1,6 @@
-import { Clock, Effect } from "effect"
-import { SqlClient, SqlError, type Statement } from "effect/sql"
+import { Clock, Duration, Effect } from "effect"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { Prefix } from "@tidegate/model/Ids"
-import { isTimedOut } from "../Database.ts"
 import * as Columns from "../journal/Columns.ts"
 import { bucketOf, type Buckets, stepsOf } from "./Buckets.ts"
 import { type Kept, type Parts, partsOf, partsOfSeries, rolledSince } from "./Rolled.ts"
@@ -32,16 +31,16 @@ export interface Counted {
 const all = 1_000_000_000
 
 /**
- * Counts all rows, within the time-out of a statement. After a time-out it counts up to a limit, and the result is a lower bound.
+ * How long a complete count may take. With what a count up to a limit may take (the time-out of a report), it is less than the caller
+ * waits.
  */
+const completeWithin = Duration.seconds(5)
+
+/** Counts all rows. If this takes too long, it counts up to a limit, and the result is a lower bound. */
 export const countAll = <E, R>(
   count: (atMost: number) => Effect.Effect<Counted, E | SqlError.SqlError, R>
 ): Effect.Effect<Counted, E | SqlError.SqlError, R> =>
-  Effect.catchIf(
-    count(all),
-    (error) => SqlError.isSqlError(error) && isTimedOut(error),
-    () => count(countAtMost)
-  )
+  Effect.timeoutOrElse(count(all), { duration: completeWithin, orElse: () => count(countAtMost) })
 
 /** Rows to count. */
 export interface Counting {

@@ -1,6 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { addQuarters } from "../../storage/test/quarterCounts.ts"
 import { insertTransformed } from "../../storage/test/reads/Transformed.ts"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { codeHash } from "@tidegate/storage/control/Transformations"
@@ -106,6 +107,7 @@ layer(server, { excludeTestServices: true })("Transformation calls", (it) => {
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count) values
         (${first.id}, 'execution_successful', date_trunc('minute', now()) - interval '1 hour', 1, ${teams.a.id}, 5),
         (${first.id}, 'execution_failed', date_trunc('minute', now()) - interval '9 hours', 1, ${teams.a.id}, 2)`
+      yield* addQuarters
       const list = `/transformations?id=${first.id},${second.id}`
       const plain = yield* call("GET", list)
       expect(plain).toMatchObject({

@@ -71,6 +71,7 @@ import connectionLinks from "./migrations/0068_connection_links.ts"
 import kafkaSources from "./migrations/0069_kafka_sources.ts"
 import pubSubSources from "./migrations/0070_pubsub_sources.ts"
 import runnerLoads from "./migrations/0071_runner_loads.ts"
+import quarterCounts from "./migrations/0072_quarter_counts.ts"
 import { ensurePartitions } from "./retention/Partitions.ts"
 
 /** In order, forward only: a released migration is never changed; the next one corrects a mistake. */
@@ -145,7 +146,8 @@ const record = {
   "0068_connection_links": connectionLinks,
   "0069_kafka_sources": kafkaSources,
   "0070_pubsub_sources": pubSubSources,
-  "0071_runner_loads": runnerLoads
+  "0071_runner_loads": runnerLoads,
+  "0072_quarter_counts": quarterCounts
 }
 const migrations = Migrator.fromRecord(record)
 

@@ -8,7 +8,7 @@ import * as Database from "@tidegate/storage/Database"
 import { Journal } from "@tidegate/storage/Journal"
 import { migrate } from "@tidegate/storage/Migrations"
 import { freshDatabase } from "../../../test/postgres.ts"
-import { minuteOfId } from "../src/journal/CountStatement.ts"
+import { isOfQuarters, minuteOfId, quarterMeasure, quarterOf } from "../src/journal/CountStatement.ts"
 import { addUp } from "../src/journal/Counting.ts"
 import { attemptRecord } from "./attempts.ts"
 import { requestRecord } from "./requests.ts"
@@ -22,8 +22,16 @@ const disagreements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   return yield* sql`
     with told as (
-      select key_id, measure, minute, team_id, sum(count)::int4 as n from counted group by 1, 2, 3, 4
+      select key_id, measure, minute, team_id, sum(count)::int4 as n from counted
+      where not ${sql.literal(isOfQuarters("measure"))} group by 1, 2, 3, 4
+      union all
+      select key_id, measure, minute, team_id, sum(count)::int4 from rollups
+      where ${sql.literal(isOfQuarters("measure"))} group by 1, 2, 3, 4
+    ), added as (
+      select key_id, measure || ${quarterMeasure("")} as measure, ${sql.literal(quarterOf("minute"))} as minute, team_id, sum(count)::int4 as n
+      from rollups where not ${sql.literal(isOfQuarters("measure"))} group by 1, 2, 3, 4
     ), actual as (
+      select * from added union all
       select k.key_id, status as measure, ${sql.literal(minuteOfId("id"))} as minute, team_id, count(*)::int4 as n
         from requests cross join lateral (values (source_id), (team_id)) as k (key_id) group by 1, 2, 3, 4
       union all select k.key_id, m.measure, ${sql.literal(minuteOfId("id"))}, team_id, count(*)::int4

@@ -9,6 +9,7 @@ import { Destinations } from "../src/control/Destinations.ts"
 import { beginConsent, claimTokens, readTokens, storeTokens } from "../src/delivery/DestinationTokens.ts"
 import { rollupBins } from "../src/retention/RollupBins.ts"
 import * as ControlPlane from "./controlPlane.ts"
+import { addQuarters } from "./quarterCounts.ts"
 
 const { createConnection, createDestination, createSource, destinationFields, otherTeam, team, versionOf } =
   ControlPlane
@@ -100,6 +101,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations in SQL", 
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
         select 'des_' || n, 'attempt_failed', date_trunc('minute', now()) - m * interval '1 minute', 1, ${team}, 1
         from generate_series(1, 40) n, generate_series(0, 60) m`
+      yield* addQuarters
       yield* sql`analyze rollups`
       // One connection, as those of the pool are in the long run.
       const plans = yield* sql.withTransaction(
@@ -110,7 +112,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations in SQL", 
           }
           return yield* sql<{ generic: number; custom: number }>`
             select generic_plans::int4 as generic, custom_plans::int4 as custom from pg_prepared_statements
-            where statement like '%from counted cross join lateral%' and statement not like '%pg_prepared_statements%'`
+            where statement like '%from counts cross join lateral%' and statement not like '%pg_prepared_statements%'`
         })
       )
       expect(plans).toHaveLength(1)
@@ -273,6 +275,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations in SQL", 
       yield* count("des_a", 24 * 60, "attempt_successful", 1, 10_000)
       yield* count("des_a", 5, "created", 1, 20_000)
       yield* count("des_b", 5, "attempt_failed", 1, 5)
+      yield* addQuarters
       const bins = yield* rollupBins(sql, ["des_a", "des_b", "des_c"], attempts, now)
       expect(bins.get("des_a")).toStrictEqual([3, 0, 0, 0, 7, 1_111])
       expect(bins.get("des_b")).toStrictEqual([0, 0, 0, 0, 0, 5])

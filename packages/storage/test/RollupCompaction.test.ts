@@ -6,6 +6,8 @@ import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
 import { rollupBins } from "../src/retention/RollupBins.ts"
 import { compactRollups } from "../src/retention/RollupCompaction.ts"
+import { quarterMeasure } from "../src/journal/CountStatement.ts"
+import { addQuarters } from "./quarterCounts.ts"
 
 const world = Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url }))).pipe((database) =>
   Layer.provideMerge(Layer.effectDiscard(migrate), database)
@@ -59,6 +61,23 @@ layer(world, { excludeTestServices: true })("Old counts", (it) => {
       expect(left.minutes).toBeLessThanOrEqual(4 * 2 * 6 * 53)
       expect(left.hours).toBeLessThanOrEqual(4 * (31 * 24 - 52) + 4)
       expect(left.old).toBe(0)
+      expect(yield* compactRollups(now)).toBe(0)
+    })
+  )
+
+  it.effect("Quarters of old hours are removed and do not become hours", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* fill
+      yield* addQuarters
+      const bins = yield* rollupBins(sql, ["web_a"], ["created"], now)
+      expect(bins.get("web_a")?.every((count) => count > 0)).toBe(true)
+      yield* compactRollups(now)
+      expect(yield* rollupBins(sql, ["web_a"], ["created"], now)).toEqual(bins)
+      expect(
+        yield* sql`select count(*)::int4 as count, bool_and(slot >= 0 and minute > ${new Date(now - 54 * hours)}) as fresh
+          from rollups where measure = ${quarterMeasure("created")} and key_id = 'web_a'`
+      ).toEqual([{ count: expect.any(Number), fresh: true }])
       expect(yield* compactRollups(now)).toBe(0)
     })
   )

@@ -12,6 +12,7 @@ import type { TransformationFields } from "@tidegate/resources/Transformation"
 import { loadTransformation, Transformations } from "../src/control/Transformations.ts"
 import * as ControlPlane from "./controlPlane.ts"
 import { isWaiting } from "./isWaiting.ts"
+import { addQuarters } from "./quarterCounts.ts"
 
 const { createConnection, otherTeam, team, unique } = ControlPlane
 
@@ -319,6 +320,7 @@ layer(world, { excludeTestServices: true })("Transformations in SQL", (it) => {
         yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
           values (${id}, ${measure}, date_trunc('minute', now()) - ${`${minutes} minutes`}::interval, 1, ${team}, ${count})`
       }
+      yield* addQuarters
       const counted = yield* transformations.get(team, id)
       expect(counted).toMatchObject({
         executions_24h_count: 12,

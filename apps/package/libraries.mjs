@@ -36,8 +36,7 @@ const withDependencies = (names) => {
 export const bundledLibraries = withDependencies([...native, ...loaded]).map((name) => ({
   name,
   version: manifestOf(name).version,
-  license: manifestOf(name).license,
-  isNative: native.includes(name)
+  license: manifestOf(name).license
 }))
 
 /** What is not needed to run: sources of native code (npm would compile a package with a `binding.gyp`), builds for browsers, types. */

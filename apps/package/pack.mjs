@@ -8,7 +8,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
-import { publishedIn } from "../dashboard/publish.mjs"
+import { publishedIn } from "../../infra/publish.mjs"
 import { bundleCommandLine, bundleGateway } from "./bundles.mjs"
 import { bundledLibraries, copyLibrary } from "./libraries.mjs"
 import { listOf, partIn } from "./parts.mjs"

@@ -41,7 +41,7 @@ export interface Product {
 }
 
 const programs = join(import.meta.dirname, "programs")
-const gatewayEntry = join(import.meta.dirname, "../../apps/gateway/src/main.ts")
+const gatewayEntry = join(import.meta.dirname, "../../apps/gateway/dist/main.mjs")
 const modules = join(import.meta.dirname, "node_modules")
 
 const port = Effect.tryPromise({

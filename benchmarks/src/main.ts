@@ -130,7 +130,7 @@ const readOptions = () => {
       quick: { type: "boolean", default: false },
       profile: { type: "boolean", default: false },
       telemetry: { type: "boolean", default: false },
-      gateway: { type: "string", default: path("../../apps/gateway/src/main.ts") }
+      gateway: { type: "string", default: path("../../apps/gateway/dist/main.mjs") }
     }
   })
   const only = values.only ?? (values.before === undefined ? undefined : "versions")

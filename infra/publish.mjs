@@ -17,13 +17,13 @@ const namesIn = (folder) =>
   readdirSync(folder, { withFileTypes: true }).flatMap((one) => (one.isFile() ? [one.name] : []))
 
 /**
- * Replaces the bundle in a folder, also while gateways read it: the `page` that names the new `files` gets its name after all of them have theirs.
+ * Replaces the bundle in a folder, also while gateways read it: the `pages` that name the new `files` get their names after all of them have theirs.
  * The name of a file contains the hash of its content, so files of several bundles have room in one folder. Those of the bundle before stay, because
- * pages that are open load parts of it later. Older ones are removed.
+ * pages that are open and programs that run load parts of it later. Older ones are removed.
  *
- * `files`: content by name.
+ * `files`, `pages`: content by name.
  */
-export const publish = (folder, { digest, files, libraries, page }) => {
+export const publish = (folder, { digest, files, libraries = [], pages }) => {
   const before = publishedIn(folder)
   // Another process has built the same meanwhile.
   if (before?.digest === digest) return
@@ -38,7 +38,7 @@ export const publish = (folder, { digest, files, libraries, page }) => {
   try {
     const present = namesIn(assets)
     for (const [name, content] of Object.entries(files)) if (!present.includes(name)) put(join(assets, name), content)
-    put(join(folder, "index.html"), page)
+    for (const [name, content] of Object.entries(pages)) put(join(folder, name), content)
     put(join(folder, "bundle.json"), JSON.stringify({ digest, files: Object.keys(files), libraries }))
     const kept = new Set([...Object.keys(files), ...(before?.files ?? present)])
     for (const name of namesIn(assets)) if (!kept.has(name)) rmSync(join(assets, name), { force: true })

@@ -73,7 +73,10 @@ export const carryingOut = Effect.map(
     ): Effect.Effect<Occurrence> => {
       const { inputs, start, step } = effect
       return within(Effect.suspend(() => carryOut(effect, run, key))).pipe(
-        Effect.flatMap((outcome) => inSlices(occurred(start, outcome, inputs, texts, Math.random()))),
+        Effect.flatMap((outcome) => {
+          const made = occurred(start, outcome, inputs, texts, Math.random())
+          return "type" in made ? Effect.succeed(made) : inSlices(made)
+        }),
         Effect.catchDefect((defect) => {
           const about = { run_id: run.id, step_id: step.step.id, place: placeOf(defect) }
           const error = { code: "INTERNAL_ERROR", message: "the step broke down" }

@@ -105,6 +105,8 @@ export const dueRuns = Effect.fnUntraced(function* (
   { bytes, from = 0, inHand, limit }: DueLimits
 ): Effect.fn.Return<DueWork | null, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
+  // The server hashes the rows of a subquery once. An array it would compare with each run, which costs as much as reading them.
+  const isInHand = sql`run_id in (select unnest(${Columns.text(inHand)}))`
   // Only these runs look for an input of their own: a run of a request costs nothing more.
   const ownInput = sql.literal(`r.request_id >= '${prefixes.workflowRun}'`)
   const rows = yield* sql<DueRow>`
@@ -124,7 +126,7 @@ export const dueRuns = Effect.fnUntraced(function* (
             else 'infinity' end from running
         )
         and due_at >= ${new Date(from)}
-        and run_id <> all(${Columns.text(inHand)})
+        and not (${isInHand})
       order by due_at, run_id limit ${limit}
     ), read as (
       select d.due_at, d.carried, r.id, r.team_id, r.request_id, r.source_id, r.version, r.parts, r.attempts, r.kept, r.status, r.created_at, r.batch_id,

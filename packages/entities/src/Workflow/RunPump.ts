@@ -211,6 +211,7 @@ export const runPump = Effect.fnUntraced(function* (
     if (runs.hasTooManyUnstored) return false
     const last = due.runs.at(-1)
     if (last === undefined) {
+      // What it was woken for may be due before the place where this read began.
       hasNew ||= from > 0
       start.reset()
       return false

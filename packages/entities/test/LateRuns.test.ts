@@ -9,7 +9,7 @@ import { coming, create, from, receive, runOf, sent, wake, world } from "./RunsW
 const ok: Outcome = { kind: "succeeded", output: null, ports: ["out"] }
 
 layer(world, { excludeTestServices: true })("Runs that are stored late", (it) => {
-  it.effect("A run that was due long before the last one that was read begins while that one is under way", () =>
+  it.effect("A run that was due long before the last one that was read begins when the poller finds it", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const workflows = yield* LocalEntities.Workflows
@@ -28,6 +28,8 @@ layer(world, { excludeTestServices: true })("Runs that are stored late", (it) =>
       const late = yield* receive(workflow, {})
       yield* sql`update workflow_queue set due_at = now() - interval '1 hour' where run_id = ${late}`
       expect(workflows.give(workflow.id)).toBe(true)
+      // As the poller wakes it.
+      yield* wake(workflow.id)
       yield* both.await
       expect(sent).toHaveLength(2)
       yield* target.open

@@ -7,7 +7,8 @@ const lateMs = 1_000
  * Where the reads of a workflow's queue begin. The rows of ended runs stay in the index until the database removes them, which it
  * does once a minute at best. A read from the beginning passes all of them: under load this costs more than the rest of the read.
  * So a read begins where the one before has ended, minus some time for runs that are stored late. Runs that are even later, or
- * that come back to the queue, are found by the next read from the beginning: after a second, or when a read finds nothing else.
+ * that come back to the queue, are found by the next read from the beginning: after a second, when the poller or a command wakes
+ * the workflow, or when there is nothing else to do.
  */
 export class QueueStart {
   #wholeAt = Number.NEGATIVE_INFINITY

@@ -211,8 +211,8 @@ export const runPump = Effect.fnUntraced(function* (
     if (runs.hasTooManyUnstored) return false
     const last = due.runs.at(-1)
     if (last === undefined) {
-      // What it was woken for may be due before the place where this read began.
-      hasNew ||= from > 0
+      // What it was woken for may be due before the place where this read began. While others are under way, the poller finds it.
+      hasNew ||= from > 0 && runs.size === 0
       start.reset()
       return false
     }

@@ -39,6 +39,7 @@ export const messageHead = (stored: StoredHead): MessageHead => ({
 /** Parses a query into values by name; a repeated name is a list. The object has no inherited names. */
 export const parseQuery = (query: string): Values => {
   const parsed: Record<string, string | Array<string>> = Object.create(null)
+  if (query === "") return parsed
   for (const [name, value] of new URLSearchParams(query)) {
     const known = parsed[name]
     if (known === undefined) parsed[name] = value

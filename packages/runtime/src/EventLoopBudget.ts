@@ -81,7 +81,9 @@ export const inSlices = <A>(work: Iterator<void, A, void>): Effect.Effect<A> =>
     const since = performance.now()
     for (;;) {
       const part = work.next()
-      if (part.done === true) return Effect.as(yieldIfSpent(since), part.value)
+      if (part.done === true) {
+        return isBudgetSpent(since) ? Effect.as(laterTurn, part.value) : Effect.succeed(part.value)
+      }
       if (isBudgetSpent(since)) return Effect.andThen(laterTurn, inSlices(work))
     }
   })

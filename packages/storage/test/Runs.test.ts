@@ -105,6 +105,22 @@ layer(world, { excludeTestServices: true })("Queue of a workflow's runs", (it) =
     })
   )
 
+  it.effect("A read that begins later leaves out the runs that were due before", () =>
+    Effect.gen(function* () {
+      yield* forget()
+      const sql = yield* SqlClient.SqlClient
+      const [old, later] = [yield* begun(), yield* begun()]
+      yield* sql`update workflow_queue set due_at = ${new Date(1_000)} where run_id = ${old}`
+      yield* sql`update workflow_queue set due_at = ${new Date(2_000)} where run_id = ${later}`
+      const since = (from: number) =>
+        Effect.map(dueRows({ limit: 9, bytes: 1_000, inHand: [], from }), (rows) => rows.map(({ id }) => id))
+      expect(yield* since(0)).toEqual([old, later])
+      expect(yield* since(1_000)).toEqual([old, later])
+      expect(yield* since(1_001)).toEqual([later])
+      expect(yield* since(2_001)).toEqual([])
+    })
+  )
+
   it.effect("A run with an input of its own is due with that input, until retention removes it", () =>
     Effect.gen(function* () {
       yield* forget()

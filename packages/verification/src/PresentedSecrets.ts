@@ -96,6 +96,7 @@ interface Parameter {
 
 /** Replaces each parameter of a query, or removes it if `change` returns null. The rest of the query stays unchanged. */
 const mapParameters = (query: string, change: (parameter: Parameter) => string | null): string => {
+  if (query === "") return query
   // Verification reads queries with `URLSearchParams`, so this must split them the same way: one leading question mark is dropped, and
   // empty pieces are not parameters. The ampersand keeps the constructor from dropping a second question mark.
   const start = query.startsWith("?") ? 1 : 0

@@ -31,7 +31,8 @@ export function* advance(
   const inputs = new Map<number, { readonly [input: string]: Json }>()
   const effects: Array<Effect> = []
   const lists: Lists = new Map()
-  let decision = yield* deciding(workflow, facts, state, occurrence, time.now)
+  const first = deciding(workflow, facts, state, occurrence, time.now)
+  let decision = "starts" in first ? first : yield* first
   const begun = [...decision.starts]
   for (let next = 0; next < begun.length; next++) {
     const start = begun[next]!
@@ -41,7 +42,8 @@ export function* advance(
       effects.push(performed.effect)
     } else {
       if (performed.inputs !== undefined) inputs.set(start.step, performed.inputs)
-      decision = yield* deciding(workflow, facts, decision.state, performed.occurrence, time.now)
+      const decided = deciding(workflow, facts, decision.state, performed.occurrence, time.now)
+      decision = "starts" in decided ? decided : yield* decided
       begun.push(...decision.starts)
     }
     yield

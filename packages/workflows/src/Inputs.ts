@@ -66,8 +66,8 @@ export function* perform(
   const apart = step.apart?.(evaluation) ?? null
   if (apart !== null) return { kind: "effect", effect: { ...effect, apart } }
   const outcome = step.evaluate(evaluation)
-  const occurrence = yield* occurred(start, "kind" in outcome ? outcome : yield* outcome, inputs, texts)
-  return { kind: "occurred", occurrence, inputs: inputs.values }
+  const made = occurred(start, "kind" in outcome ? outcome : yield* outcome, inputs, texts)
+  return { kind: "occurred", occurrence: "type" in made ? made : yield* made, inputs: inputs.values }
 }
 
 /** A failure with the gateway's own message. */
@@ -85,23 +85,50 @@ function* withoutSecrets(message: string, texts: SecretTexts): Resumable<string>
 }
 
 /**
- * Converts the result of a step's attempt to an occurrence. Here the output is limited, whoever made it. The messages of failures
- * and warnings, by code and targets, get the run's secrets (`texts`) masked before they go anywhere.
+ * Converts the result of a step's attempt to an occurrence: at once, or as resumable work if secrets have to be looked for. Here
+ * the output is limited, whoever made it. The messages of failures and warnings, by code and targets, get the run's secrets
+ * (`texts`) masked before they go anywhere.
  */
-export function* occurred(
-  { attempt, iteration, step }: Start,
+export const occurred = (
+  start: Start,
   outcome: Outcome,
   inputs: Inputs,
   texts: SecretTexts,
   random = 0
-): Resumable<Occurrence> {
+): Occurrence | Resumable<Occurrence> => {
+  const { attempt, iteration, step } = start
   if (outcome.kind === "waits") {
     const { output, portsLate, until } = outcome
     return { type: "waiting", step, until, output, ...(portsLate === undefined ? {} : { portsLate }) }
   }
   const warnings = joined(inputs.warnings, outcome.warnings ?? noWarnings)
+  if (outcome.kind === "failed" || warnings.length > 0 || mayTeach(outcome.output)) {
+    return looked(start, outcome, inputs, texts, warnings, random)
+  }
+  const size = jsonLengthWithin(outcome.output, limits.valueLength)
+  if (size === null) return tooLong(start, random, warnings)
+  const { output, ports } = outcome
+  return { type: "succeeded", step, attempt, iteration, output, size, ports, warnings }
+}
+
+/** The failure of an attempt whose output is too long. */
+const tooLong = ({ attempt, iteration, step }: Start, random: number, warnings: ReadonlyArray<Warning>): Occurrence => {
+  const error = { code: "OUTPUT_TOO_LARGE", message: `the output is longer than ${limits.valueLength} characters` }
+  return { type: "failed", step, attempt, iteration, error, random, warnings }
+}
+
+/** The occurrence of a result that may contain secrets. */
+function* looked(
+  start: Start,
+  outcome: Exclude<Outcome, { kind: "waits" }>,
+  inputs: Inputs,
+  texts: SecretTexts,
+  warnings: Array<Warning>,
+  random: number
+): Resumable<Occurrence> {
+  const { attempt, iteration, step } = start
   const size = outcome.kind === "failed" ? null : jsonLengthWithin(outcome.output, limits.valueLength)
-  if (outcome.kind === "succeeded" && size !== null && mayTeach(outcome.output)) yield* texts.learn(outcome.output)
+  if (outcome.kind === "succeeded" && size !== null) yield* texts.learn(outcome.output)
   // Values that a template has put under a secret name for this step only.
   if (outcome.kind === "failed" || warnings.some(({ message }) => message !== undefined)) {
     yield* texts.learn(inputs.values)
@@ -120,10 +147,7 @@ export function* occurred(
     const error = { ...rest, code, message, ...answer }
     return { type: "failed", step, attempt, iteration, error, random, warnings: all }
   }
-  if (size === null) {
-    const error = { code: "OUTPUT_TOO_LARGE", message: `the output is longer than ${limits.valueLength} characters` }
-    return { type: "failed", step, attempt, iteration, error, random, warnings: all }
-  }
+  if (size === null) return tooLong(start, random, all)
   const { output, ports } = outcome
   return { type: "succeeded", step, attempt, iteration, output, size, ports, warnings: all }
 }

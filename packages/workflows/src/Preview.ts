@@ -127,9 +127,16 @@ export function* previewOf(
   return yield* looked(value, JSON.stringify(value), secret, texts, room)
 }
 
-/** The same in its stored form, as JSON: at once when the value obviously has no secret, else as resumable work. */
-export const storedPreviewOf = (value: Json, texts: SecretTexts, room: PreviewRoom): string | Resumable<string> => {
-  const text = JSON.stringify(value)
+/**
+ * The same in its stored form, as JSON: at once when the value obviously has no secret, else as resumable work. `text`: the value
+ * as JSON.
+ */
+export const storedPreviewOf = (
+  value: Json,
+  texts: SecretTexts,
+  room: PreviewRoom,
+  text: string = JSON.stringify(value)
+): string | Resumable<string> => {
   if (text.length > wholeAtMost) return storedInParts(value, text, texts, room)
   const size_bytes = Buffer.byteLength(text)
   if (!isShownAsItIs(value, text, size_bytes, glancing, texts, room)) return storedInParts(value, text, texts, room)

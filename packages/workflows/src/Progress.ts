@@ -153,15 +153,32 @@ const statusOf = ({ error, output }: StepState): number | null => {
   return typeof status === "number" ? status : null
 }
 
+/** A progress as JSON. It is made of its members, because `JSON.stringify` is slow with objects whose names are numbers. */
+export const progressText = ({ edges, run, steps }: Progress): string =>
+  `{"run":${JSON.stringify(run)},"steps":${membersText(steps)},"edges":${membersText(edges)}}`
+
+const membersText = (by: { readonly [at: string]: Partial<StoredStep> | EdgeState }): string => {
+  const written: Array<string> = []
+  for (const at of Object.keys(by)) written.push(`"${at}":${JSON.stringify(by[at])}`)
+  return `{${written.join(",")}}`
+}
+
 /** The outputs of steps as text, one line each, so that nobody has to read or write all of it at once. Null: nothing. */
 export function* linesOf(outputs: Part["outputs"]): Resumable<string | null> {
   if (outputs === null) return null
   const lines: Array<string> = []
-  for (const entry of Object.entries(outputs)) {
-    lines.push(JSON.stringify(entry))
+  for (const at of Object.keys(outputs)) {
+    lines.push(lineOf(at, outputs[at]!))
     yield
   }
   return lines.join("\n")
+}
+
+/** The line of one step. `text`: its output as JSON, if that is known. */
+export const lineOf = (at: string, given: Output, text?: string): string => {
+  const { answer, output } = given
+  const isAlone = answer === undefined && output !== undefined && !isOfList(given)
+  return isAlone ? `["${at}",{"output":${text ?? JSON.stringify(output)}}]` : JSON.stringify([at, given])
 }
 
 /** Parses the text of outputs. */
@@ -200,9 +217,10 @@ const listOf = (
   return { ...(isListed ? { after: known.length, items } : {}), ...(filled.length === 0 ? {} : { filled }) }
 }
 
+const isOfList = ({ filled, items }: Output): boolean => items !== undefined || filled !== undefined
+
 /** Whether it is more than the answer in an error. */
-export const hasOutput = ({ filled, items, output }: Output): boolean =>
-  output !== undefined || items !== undefined || filled !== undefined
+export const hasOutput = (given: Output): boolean => given.output !== undefined || isOfList(given)
 
 /** Journal entries between two yields. */
 const partsAtOnce = 100

@@ -41,24 +41,31 @@ import type { PlannedStep, Workflow } from "./Workflow.ts"
  */
 
 /**
- * Decides what follows from `occurrence`, which happened at `now` (Unix ms). Resumable: it yields after each condition of an
- * edge.
+ * Decides what follows from `occurrence`, which happened at `now` (Unix ms): at once if no edge has conditions to judge, else as
+ * resumable work, which yields after each condition.
  */
-export function* deciding(
+export const deciding = (
   workflow: Workflow,
   facts: Facts,
   state: RunState,
   occurrence: Occurrence,
   now: number
-): Resumable<Decision> {
+): Decision | Resumable<Decision> => {
   const turn = new Turn(workflow, facts, state, now)
   turn.take(occurrence)
-  if (turn.hasConditions) yield* turn.judge()
+  return turn.hasConditions ? judging(turn) : turn.end()
+}
+
+function* judging(turn: Turn): Resumable<Decision> {
+  yield* turn.judge()
   return turn.end()
 }
 
 /** The same as `deciding`, in one go. */
-export const decide = (...given: Parameters<typeof deciding>): Decision => runToEnd(deciding(...given))
+export const decide = (...given: Parameters<typeof deciding>): Decision => {
+  const decided = deciding(...given)
+  return "starts" in decided ? decided : runToEnd(decided)
+}
 
 const shortened = ({ code, message, status }: StepError): ElementNote["error"] => ({
   code,

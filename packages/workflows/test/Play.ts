@@ -24,6 +24,12 @@ export const allOf = <A>(parts: Resumable<A>): A => {
   }
 }
 
+/** The occurrence of a result, in one go. */
+export const occurs = (...given: Parameters<typeof occurred>): Occurrence => {
+  const made = occurred(...given)
+  return "type" in made ? made : allOf(made)
+}
+
 export const done = (output: unknown = null): Outcome => ({
   kind: "succeeded",
   output: output as never,
@@ -92,7 +98,7 @@ export class Play {
     else {
       this.effects.push(performed.effect)
       const { inputs } = performed.effect
-      this.tell(allOf(occurred(start, this.outcomes(performed.effect), inputs, this.texts, 0.5)))
+      this.tell(occurs(start, this.outcomes(performed.effect), inputs, this.texts, 0.5))
     }
     return true
   }

@@ -1,13 +1,29 @@
 import type { Json } from "@tidegate/model/Rule"
+import { runToEnd } from "@tidegate/runtime/Resumable"
 import { describe, expect, it } from "vitest"
 import { advance } from "../src/Advance.ts"
-import { type Part, partOf, stateOf } from "../src/Progress.ts"
+import { linesOf, outputsIn, type Part, partOf, progressText, stateOf } from "../src/Progress.ts"
 import { isRetryable, type Occurrence, queuedRun, type RunState } from "../src/RunState.ts"
 import { SecretTexts } from "../src/SecretTexts.ts"
 import type { Outcome } from "../src/StepKind.ts"
 import type { Workflow } from "../src/Workflow.ts"
 import { branch, call, compiled, delay, echo, edge, facts, filter } from "./Graphs.ts"
 import { allOf, dice, done, fails, Play, refuses } from "./Play.ts"
+
+/** A journal entry as it is read again. Its texts are those that `JSON.stringify` makes. */
+const stored = ({ outputs, progress }: Part): Part => {
+  const text = progressText(progress)
+  expect(text).toBe(JSON.stringify(progress))
+  const lines = runToEnd(linesOf(outputs))
+  expect(lines).toBe(
+    outputs === null
+      ? null
+      : Object.entries(outputs)
+          .map((one) => JSON.stringify(one))
+          .join("\n")
+  )
+  return { progress: JSON.parse(text) as Part["progress"], outputs: runToEnd(outputsIn(lines)) }
+}
 
 /** A world that stores a part for each change, and knows its run from its parts alone. */
 class Stored extends Play {
@@ -16,7 +32,7 @@ class Stored extends Play {
   override tell(occurrence: Occurrence): this {
     const before = this.state
     super.tell(occurrence)
-    if (this.state !== before) this.parts.push(JSON.parse(JSON.stringify(partOf(before, this.state))) as Part)
+    if (this.state !== before) this.parts.push(stored(partOf(before, this.state)))
     expect(stateOf(this.workflow, this.parts)).toEqual(this.state)
     this.state = stateOf(this.workflow, this.parts)
     return this

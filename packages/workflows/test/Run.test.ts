@@ -2,9 +2,9 @@ import type { Json } from "@tidegate/model/Rule"
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { branch, call, catalog, compiled, delay, echo, edge, facts, filter, send } from "./Graphs.ts"
-import { allOf, dice, done, fails, Play } from "./Play.ts"
+import { allOf, dice, done, fails, Play, occurs } from "./Play.ts"
 import { advance } from "../src/Advance.ts"
-import { type Effect, occurred, perform } from "../src/Inputs.ts"
+import { type Effect, perform } from "../src/Inputs.ts"
 import { decide, deciding } from "../src/Run.ts"
 import { type Occurrence, queuedRun } from "../src/RunState.ts"
 import { SecretTexts } from "../src/SecretTexts.ts"
@@ -683,7 +683,7 @@ const failedWith = (
   const texts = new SecretTexts()
   allOf(texts.learn(before))
   const start = { step: 0, attempt: 1, iteration: null }
-  return allOf(occurred(start, outcome, { values: inputs, warnings: [] }, texts)) as never
+  return occurs(start, outcome, { values: inputs, warnings: [] }, texts) as never
 }
 
 describe("Step error messages", () => {
@@ -744,7 +744,8 @@ describe("Resumable work of a run", () => {
       ids.map((id) => edge("", id, { condition }))
     )
     const begun = { type: "begun" } as const
-    expect(countOf(deciding(workflow, facts({ a: 1 }), queuedRun(workflow), begun, 0))).toBeGreaterThanOrEqual(40)
+    const parts = deciding(workflow, facts({ a: 1 }), queuedRun(workflow), begun, 0)
+    expect("starts" in parts ? 0 : countOf(parts)).toBeGreaterThanOrEqual(40)
     const { state } = decide(workflow, facts({ a: 1 }), queuedRun(workflow), begun, 0)
     expect(new Set(state.edges)).toEqual(new Set(["taken"]))
   })

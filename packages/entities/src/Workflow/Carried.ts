@@ -2,7 +2,7 @@ import { readJson } from "@tidegate/json/JsonText"
 import type { BatchedInput } from "@tidegate/storage/workflows/BatchInputs"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { payloadGone } from "@tidegate/storage/Tables"
-import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
+import { linesOf, outputsIn, type Part, partOf, progressText, stateOf } from "@tidegate/workflows/Progress"
 import { queuedRun, type RunState } from "@tidegate/workflows/RunState"
 import type { Resumable } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
@@ -91,7 +91,7 @@ export function* carriedOf(workflow: Workflow, run: DueRun, state: RunState, par
     JSON.stringify(head),
     body,
     ...(batch ?? []),
-    JSON.stringify(progress),
+    progressText(progress),
     ...(lines === null ? [] : [lines])
   ].join("\n")
 }

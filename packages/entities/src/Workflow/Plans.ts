@@ -135,12 +135,21 @@ export const plansOf = (id: string) => {
       if (parts === 0 && !now.has(version)) now.set(version, yield* namedNow(team_id, definition))
     }
     for (const { resources, run_id } of yield* namedBefore(goingOn)) before.set(run_id, resources)
+    /** Of the runs that begin, by version: the same for all of them. */
+    const beginning = new Map<number, Planned>()
     const planned: Array<Planned> = []
     for (const { id: run, parts, team_id, version } of runs) {
+      const known = parts === 0 ? beginning.get(version) : undefined
+      if (known !== undefined) {
+        planned.push(known)
+        continue
+      }
       const stored =
         parts === 0 ? now.get(version) : (JSON.parse(before.get(run) ?? "[]") as ReadonlyArray<StoredResource>)
       const plan = yield* planOf(team_id, version, stored)
-      planned.push({ plan, resources: parts === 0 && stored !== undefined ? JSON.stringify(stored) : null })
+      const made = { plan, resources: parts === 0 && stored !== undefined ? JSON.stringify(stored) : null }
+      if (parts === 0) beginning.set(version, made)
+      planned.push(made)
     }
     return planned
   })

@@ -14,6 +14,7 @@ import { debouncedRuns, tooManyKeys } from "./DebouncedRuns.ts"
 import type { GivenUpAs } from "./GiveUp.ts"
 import type { plansOf } from "./Plans.ts"
 import { ReadTiming } from "./ReadTiming.ts"
+import { QueueStart } from "./QueueStart.ts"
 import { Pace } from "./RunPace.ts"
 import { repeatedRuns } from "./RepeatedRuns.ts"
 import { Room, type TeamRoom } from "./RunRoom.ts"
@@ -109,6 +110,7 @@ export const runPump = Effect.fnUntraced(function* (
   /** There are new runs: they are read as soon as there is capacity. */
   let hasNew = false
   const timing = new ReadTiming(readAtOnce)
+  const start = new QueueStart()
   /** The next read waits for more places. */
   let isGathering = false
 
@@ -190,7 +192,8 @@ export const runPump = Effect.fnUntraced(function* (
     const mayRead = limit > 0
     yield* turns.give
     const now = yield* Clock.currentTimeMillis
-    const due = yield* dueRuns(shard, id, now, { limit, bytes: rooms.readBytes, inHand: runs.ids() })
+    const from = start.next(now)
+    const due = yield* dueRuns(shard, id, now, { limit, bytes: rooms.readBytes, inHand: runs.ids(), from })
     pace.giveBack(id, limit - (due?.runs.length ?? 0))
     if (due === null || !mayGoOn()) return false
     const { held, running } = due
@@ -206,13 +209,23 @@ export const runPump = Effect.fnUntraced(function* (
     if (running.deleted) return runs.size === 0 && (yield* clearDeleted(id))
     if (!mayRead) return "once there is room"
     if (runs.hasTooManyUnstored) return false
+    const last = due.runs.at(-1)
+    if (last === undefined) {
+      // What it was woken for may be due before the place where this read began. While others are under way, the poller finds it.
+      hasNew ||= from > 0 && runs.size === 0
+      start.reset()
+      return false
+    }
     const admitted =
       runs.standing.kind === "active"
         ? yield* admit(due.runs, triggers)
         : { begin: due.runs, refusals: new Map(), more: false }
     yield* begin(admitted.begin, admitted.refusals)
+    // A run that neither begins nor ends may stay due as it is.
+    if (admitted.begin.length < due.runs.length) start.reset()
+    else start.read(last.due_at.getTime())
     if (admitted.more) return true
-    return due.runs.length > 0 && (due.runs.length < due.runs[0]!.found || due.runs.length === limit)
+    return due.runs.length < last.found || due.runs.length === limit
   }).pipe(
     rooms.reading,
     Effect.tapError(() =>
@@ -243,6 +256,7 @@ export const runPump = Effect.fnUntraced(function* (
       if (isGathering) return wait
     }
     if (isWoken || (isWanted() && mayRead())) {
+      if (isWoken) start.reset()
       isWoken = false
       hasNew = false
       timing.reads(clock.currentTimeMillisUnsafe())

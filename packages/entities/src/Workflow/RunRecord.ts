@@ -12,7 +12,7 @@ import type { Advanced } from "@tidegate/workflows/Advance"
 import { workflowKind } from "@tidegate/workflows/kinds/WorkflowStep"
 import { limits } from "@tidegate/workflows/Limits"
 import { type PreviewRoom, storedPreviewOf } from "@tidegate/workflows/Preview"
-import { folding, hasOutput, linesOf, outputsIn, type Part, partOf } from "@tidegate/workflows/Progress"
+import { folding, hasOutput, lineOf, outputsIn, type Part, partOf, progressText } from "@tidegate/workflows/Progress"
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/RunState"
 import { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import type { Resumable, StepAnswer } from "@tidegate/workflows/StepKind"
@@ -204,13 +204,19 @@ export function* transitionOf(
     const given = shown.get(step)
     shown.set(step, given === undefined ? text : `${given},${text}`)
   }
+  const lines: Array<string> = []
   for (const at of Object.keys(outputs ?? {})) {
     const step = Number(at)
     const given = outputs![at]!
     const answer = answerShown(given.answer, room)
     if (answer !== null) add(step, answer)
+    const { output } = state.steps[step]!
+    // The output and its preview are mostly the same text.
+    const text = JSON.stringify(output)
+    lines.push(lineOf(at, given, text))
+    yield
     if (!hasOutput(given)) continue
-    const preview = storedPreviewOf(state.steps[step]!.output, texts, room)
+    const preview = storedPreviewOf(output, texts, room, text)
     add(step, `"output":${typeof preview === "string" ? preview : yield* preview}`)
   }
   const { failed, running, skipped, succeeded } = countsOf(state)
@@ -236,9 +242,9 @@ export function* transitionOf(
     dueAt: due,
     moves,
     carried,
-    steps: JSON.stringify(progress),
+    steps: progressText(progress),
     resources,
-    outputs: yield* linesOf(outputs),
+    outputs: outputs === null ? null : lines.join("\n"),
     // No previews are stored as an empty object, because null means that retention has deleted them.
     previews: `{${Array.from(shown, ([step, both]) => `"${step}":{${both}}`).join(",")}}`
   }

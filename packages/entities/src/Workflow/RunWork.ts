@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, identity, Queue, type Semaphore } from "effect"
+import { Clock, Context, Effect, identity, type Semaphore } from "effect"
 import type { Database } from "@tidegate/storage/Database"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
 import type { Values } from "@tidegate/model/Message"
@@ -21,6 +21,7 @@ import { Answering } from "./RunAnswers.ts"
 import { Room } from "./RunRoom.ts"
 import { OwnRuns } from "./RunsInHand.ts"
 import { placeOf } from "./PlaceOf.ts"
+import type { Signals } from "./Signals.ts"
 import { type RunLinks, StepLinks } from "./StepLinks.ts"
 import { runTelemetry } from "./RunTelemetry.ts"
 import { Loops } from "../Loops.ts"
@@ -72,7 +73,10 @@ export const carryingOut = Effect.map(
     ): Effect.Effect<Occurrence> => {
       const { inputs, start, step } = effect
       return within(Effect.suspend(() => carryOut(effect, run, key))).pipe(
-        Effect.flatMap((outcome) => inSlices(occurred(start, outcome, inputs, texts, Math.random()))),
+        Effect.flatMap((outcome) => {
+          const made = occurred(start, outcome, inputs, texts, Math.random())
+          return "type" in made ? Effect.succeed(made) : inSlices(made)
+        }),
         Effect.catchDefect((defect) => {
           const about = { run_id: run.id, step_id: step.step.id, place: placeOf(defect) }
           const error = { code: "INTERNAL_ERROR", message: "the step broke down" }
@@ -90,14 +94,6 @@ export const carryingOut = Effect.map(
 /** The idempotency key of a step's call: the same for every attempt in a run, and different for each element of a list. */
 export const keyOf = (run: DueRun, { start, step }: StepEffect): string =>
   derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
-
-/** An occurrence for a run in hand: a call that it began has ended, or something has happened outside. */
-export interface Signal {
-  readonly occurrence: Occurrence
-  readonly endsEffect: boolean
-  /** Called once it is handled, with whether it has changed the run, and that is stored. */
-  readonly taken?: (isStored: boolean) => void
-}
 
 export interface Work {
   readonly workflow: Workflow
@@ -117,8 +113,7 @@ export interface Work {
   readonly waits?: (until: number, now: number) => void
   /** Called with the growth of the steps' outputs, in characters. */
   readonly grew?: (by: number) => void
-  /** The queue of occurrences from outside. */
-  readonly signals?: Queue.Queue<Signal>
+  readonly signals: Signals
 }
 
 const broken = { code: "INTERNAL_ERROR", message: "the run cannot be carried on" }
@@ -209,8 +204,7 @@ const goOn = Effect.fnUntraced(function* (
   work: Work,
   stored: { parts: number }
 ): Effect.fn.Return<Moved, never, RunJournal | Database> {
-  const { slots, workflow } = work
-  const signals = work.signals ?? (yield* Queue.unbounded<Signal>())
+  const { signals, slots, workflow } = work
   const room = rooms.of(work.run.team_id)
   const place = { team_id: work.run.team_id, workflow_id: work.about.id, run_id: work.run.id }
   const begun = yield* inSlices(takenUp(work, links.of(workflow, place)))
@@ -229,7 +223,7 @@ const goOn = Effect.fnUntraced(function* (
 
   const begin = (effect: StepEffect): Effect.Effect<void> => {
     const carriedOut = carryOut({ effect, run, key: keyOf(run, effect), texts }, within)
-    const ended = Effect.flatMap(carriedOut, (occurrence) => Queue.offer(signals, { occurrence, endsEffect: true }))
+    const ended = Effect.map(carriedOut, (occurrence) => signals.offer({ occurrence, endsEffect: true }))
     return Effect.asVoid(Effect.forkChild(ended))
   }
 
@@ -278,7 +272,7 @@ const goOn = Effect.fnUntraced(function* (
       stored.parts++
     }
     underWay += advanced.effects.length
-    yield* Effect.forEach(advanced.effects, begin, { discard: true })
+    for (const effect of advanced.effects) yield* begin(effect)
     return "goes on"
   })
 
@@ -286,8 +280,8 @@ const goOn = Effect.fnUntraced(function* (
     const taken = yield* take(occurrence)
     if (taken !== "goes on") return taken
   }
-  while (underWay > 0 || Queue.sizeUnsafe(signals) > 0) {
-    const { endsEffect, occurrence, taken: told } = yield* Queue.take(signals)
+  while (underWay > 0 || signals.size > 0) {
+    const { endsEffect, occurrence, taken: told } = yield* signals.take
     if (endsEffect) underWay--
     const before = stored.parts
     const taken = yield* take(occurrence)

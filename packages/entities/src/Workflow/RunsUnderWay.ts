@@ -1,4 +1,4 @@
-import { Deferred, Effect, type Fiber, Queue, Semaphore } from "effect"
+import { Deferred, Effect, type Fiber, Semaphore } from "effect"
 import type { Moved } from "@tidegate/storage/workflows/RunJournal"
 import { bytesOf, type DueRun, type StoredPart } from "@tidegate/storage/workflows/Runs"
 import type { Occurrence } from "@tidegate/workflows/RunState"
@@ -7,8 +7,9 @@ import { Hand, type Manner } from "../InHand.ts"
 import { type GivenUpAs, giveUp } from "./GiveUp.ts"
 import type { Plan } from "./Plans.ts"
 import { CallsAtOnce, Room } from "./RunRoom.ts"
-import { carryOn, type Signal } from "./RunWork.ts"
+import { carryOn } from "./RunWork.ts"
 import { OwnRuns } from "./RunsInHand.ts"
+import { Signals } from "./Signals.ts"
 import { occurrenceOf, type Standing } from "./Standing.ts"
 
 /** Runs of one workflow that are under way, with their requests. At this number no more are read. */
@@ -43,8 +44,8 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
   const carry = yield* carryOn
   const hand = yield* Hand
   const slots = Semaphore.makeUnsafe(yield* CallsAtOnce)
-  const signals = new Map<string, Queue.Queue<Signal>>()
-  /** Completed when the run leaves this process's hand. */
+  const signals = new Map<string, Signals>()
+  /** Of runs that somebody has told something. Completed when the run leaves this process's hand. */
   const leaving = new Map<string, Deferred.Deferred<boolean>>()
   /** Runs whose changes could not be stored. They stay due, and are not read again before the next wake-up notification. */
   const unstored = new Set<string>()
@@ -78,20 +79,16 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
     stand: (now: Standing): void => {
       if (now.kind === standing.kind) return
       standing = now
-      for (const queue of signals.values())
-        Queue.offerUnsafe(queue, { occurrence: occurrenceOf(now), endsEffect: false })
+      for (const of of signals.values()) of.offer({ occurrence: occurrenceOf(now), endsEffect: false })
     },
     /** Whether an occurrence from outside has changed the run and is stored; null: the run is not in hand. */
     tell: (runId: string, occurrence: Occurrence): Effect.Effect<boolean | null> => {
-      const queue = signals.get(runId)
-      const left = leaving.get(runId)
-      if (queue === undefined || left === undefined) return Effect.succeed(null)
+      const of = signals.get(runId)
+      if (of === undefined) return Effect.succeed(null)
+      const left = leaving.get(runId) ?? Deferred.makeUnsafe<boolean>()
+      leaving.set(runId, left)
       const told = Effect.callback<boolean>((resume) => {
-        Queue.offerUnsafe(queue, {
-          occurrence,
-          endsEffect: false,
-          taken: (isStored) => resume(Effect.succeed(isStored))
-        })
+        of.offer({ occurrence, endsEffect: false, taken: (isStored) => resume(Effect.succeed(isStored)) })
       })
       return Effect.raceFirst(told, Deferred.await(left))
     },
@@ -115,12 +112,10 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
         yield* hand.done({ kind: "run", id: run.id })
         return
       }
-      const queue = yield* Queue.unbounded<Signal>()
+      const heard = new Signals()
       const room = rooms.of(run.team_id)
       let bytes = bytesOf(run)
-      const left = yield* Deferred.make<boolean>()
-      signals.set(run.id, queue)
-      leaving.set(run.id, left)
+      signals.set(run.id, heard)
       own.add(run.id)
       room.hold(bytes)
       const work = {
@@ -131,7 +126,7 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
         parts,
         stop: standing.kind === "stopped" ? standing.error : null,
         slots,
-        signals: queue,
+        signals: heard,
         resources,
         waits,
         grew: (by: number) => {
@@ -146,8 +141,9 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
           Effect.sync(() => {
             signals.delete(run.id)
             fibers.delete(run.id)
+            const left = leaving.get(run.id)
             leaving.delete(run.id)
-            Deferred.doneUnsafe(left, Effect.succeed(false))
+            if (left !== undefined) Deferred.doneUnsafe(left, Effect.succeed(false))
             own.delete(run.id)
             room.release(bytes)
             ended(run.id)
@@ -156,7 +152,7 @@ export const makeRunsUnderWay = Effect.fnUntraced(function* (id: string, { ended
       )
       const fiber = yield* Effect.forkChild(going, { uninterruptible: true })
       // It may have ended at once.
-      if (signals.get(run.id) === queue) fibers.set(run.id, fiber)
+      if (signals.get(run.id) === heard) fibers.set(run.id, fiber)
     }, Effect.uninterruptible)
   }
 })

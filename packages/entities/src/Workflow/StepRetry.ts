@@ -8,7 +8,7 @@ import { partsOf, readRunning } from "@tidegate/storage/workflows/Runs"
 import { query } from "@tidegate/storage/Transaction"
 import { inSlices } from "@tidegate/runtime/EventLoopBudget"
 import { limits } from "@tidegate/workflows/Limits"
-import { linesOf, partOf } from "@tidegate/workflows/Progress"
+import { linesOf, partOf, progressText } from "@tidegate/workflows/Progress"
 import { decide } from "@tidegate/workflows/Run"
 import { mayRetry } from "@tidegate/workflows/RunState"
 import { isUndone } from "@tidegate/workflows/Undo"
@@ -87,7 +87,7 @@ export const retryStep = Effect.fnUntraced(function* (
     succeeded: counts.succeeded,
     failed: counts.failed,
     skipped: counts.skipped,
-    steps: JSON.stringify(progress),
+    steps: progressText(progress),
     outputs: yield* inSlices(linesOf(outputs))
   })
   return (yield* query(retry)) ? answer(name) : yield* active

@@ -7,7 +7,7 @@ import { query } from "@tidegate/storage/Transaction"
 import { readSignalled, storeSignal } from "@tidegate/storage/workflows/RunSignal"
 import { partsOf, readRunning } from "@tidegate/storage/workflows/Runs"
 import { awaitedBy, type Signaller } from "@tidegate/workflows/kinds/WaitStep"
-import { linesOf, partOf } from "@tidegate/workflows/Progress"
+import { linesOf, partOf, progressText } from "@tidegate/workflows/Progress"
 import { decide } from "@tidegate/workflows/Run"
 import type { Occurrence } from "@tidegate/workflows/RunState"
 import { noFacts, type PlanOf, plannedStep } from "./PlannedStep.ts"
@@ -72,7 +72,7 @@ export const signalStep = Effect.fnUntraced(function* (
       part,
       partId: newId(prefixes.workflowPart, now),
       at: now,
-      steps: JSON.stringify(progress),
+      steps: progressText(progress),
       outputs: yield* inSlices(linesOf(outputs))
     }
     if (told ?? (yield* query(storeSignal(record)))) return now

@@ -110,14 +110,17 @@ const written = insertInto(
  * again.
  */
 const counts = writeCounts(`(
-    select team_id, workflow_id as key_id, null::text as source_id, null::text as destination_id, measure,
-      minute, sum(n)::int8 as n
-    from moved cross join lateral (values
-      ('run', case when part = 1 then 1 else 0 end),
-      (case when status = 'succeeded' then 'run_succeeded' else 'run_failed' end, case when finished_at is null then 0 else 1 end),
-      ('run_ms', coalesce(extract(epoch from finished_at - started_at) * 1000, 0)::int8)
+    select team_id, workflow_id as key_id, null::text as source_id, null::text as destination_id, measure, minute, n
+    from (
+      select team_id, workflow_id, minute, count(*) filter (where part = 1) as begun,
+        count(*) filter (where finished_at is not null and status = 'succeeded') as succeeded,
+        count(*) filter (where finished_at is not null and status <> 'succeeded') as failed,
+        sum(greatest((date_part('epoch', finished_at - started_at) * 1000)::int8, 0))::int8 as ms
+      from moved group by 1, 2, 3
+    ) as sums cross join lateral (values
+      ('run', begun), ('run_succeeded', succeeded), ('run_failed', failed), ('run_ms', ms)
     ) as one (measure, n)
-    where n > 0 group by 1, 2, 5, 6
+    where n > 0
   ) c`)
 
 /** The form of a batch, and whether one of its runs has failed, continues at another time than before, or ends and is not alone. */

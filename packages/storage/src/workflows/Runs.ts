@@ -82,6 +82,16 @@ interface Running {
 /** A row without a run has only the workflow. */
 type DueRow = Running & (DueRun | { readonly id: null })
 
+/** Which runs are read, and how many. */
+interface DueLimits {
+  readonly limit: number
+  readonly bytes: number
+  /** Runs that are left out. */
+  readonly inHand: ReadonlyArray<string>
+  /** Runs that were due before this time (Unix ms) are left out; absent: none are. */
+  readonly from?: number
+}
+
 /**
  * A workflow with its due runs, the longest due first, up to a number of bytes (the first run always is included): those of their
  * requests and of their steps' outputs. None while the workflow is paused or deleted; all of them, whenever they are due, when it
@@ -92,9 +102,11 @@ export const dueRuns = Effect.fnUntraced(function* (
   shard: number,
   workflowId: string,
   now: number,
-  { bytes, inHand, limit }: { readonly limit: number; readonly bytes: number; readonly inHand: ReadonlyArray<string> }
+  { bytes, from = 0, inHand, limit }: DueLimits
 ): Effect.fn.Return<DueWork | null, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
+  // The server hashes the rows of a subquery once. An array it would compare with each run, which costs as much as reading them.
+  const isInHand = sql`run_id in (select unnest(${Columns.text(inHand)}))`
   // Only these runs look for an input of their own: a run of a request costs nothing more.
   const ownInput = sql.literal(`r.request_id >= '${prefixes.workflowRun}'`)
   const rows = yield* sql<DueRow>`
@@ -113,7 +125,8 @@ export const dueRuns = Effect.fnUntraced(function* (
           select case when deleted or status = 'paused' then '-infinity' when status = 'active' then ${new Date(now)}::timestamptz
             else 'infinity' end from running
         )
-        and run_id <> all(${Columns.text(inHand)})
+        and due_at >= ${new Date(from)}
+        and not (${isInHand})
       order by due_at, run_id limit ${limit}
     ), read as (
       select d.due_at, d.carried, r.id, r.team_id, r.request_id, r.source_id, r.version, r.parts, r.attempts, r.kept, r.status, r.created_at, r.batch_id,

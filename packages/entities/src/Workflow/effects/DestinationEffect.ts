@@ -1,7 +1,7 @@
 import { Clock, Effect, Result } from "effect"
 import type { Sharding } from "effect/cluster"
 import { inSlices, laterTurn } from "@tidegate/runtime/EventLoopBudget"
-import { storedHeaders, type Values } from "@tidegate/model/Message"
+import type { Values } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
 import { withoutPresented } from "@tidegate/verification/PresentedSecrets"
 import { parsingBody } from "@tidegate/rules/RequestInput"
@@ -14,7 +14,7 @@ import { Loops } from "../../Loops.ts"
 import * as LocalEntities from "../../dispatch/LocalEntities.ts"
 import { failed } from "../RunWork.ts"
 import { stepTrace, tracedValues } from "./CallHeaders.ts"
-import { messageOf } from "./Envelope.ts"
+import { messageOf, sentHeaders } from "./Envelope.ts"
 import { withAnswer } from "./RefusedAnswer.ts"
 
 /** Wait (ms) before a call is sent again that no runner accepted. */
@@ -62,7 +62,7 @@ export const makeDestinationStep: Effect.Effect<
       step_id: step.step.id,
       key,
       attempt: start.attempt,
-      loop: loops.next(storedHeaders(run), run.request_id),
+      loop: loops.next(sentHeaders(effect), run.request_id),
       timeout_ms: step.timeoutMs,
       since: yield* Clock.currentTimeMillis,
       request: {

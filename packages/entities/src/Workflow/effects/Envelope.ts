@@ -1,5 +1,5 @@
 import { Result, type Schema } from "effect"
-import { parseQuery, type Message, storedHeaders, type Values } from "@tidegate/model/Message"
+import { parseQuery, type Message, type Values } from "@tidegate/model/Message"
 import type { TransformRequest } from "@tidegate/sandbox/Sandbox"
 import type { DueRun } from "@tidegate/storage/workflows/Runs"
 import { byLowerName, excessOf, givenOf, invalid, queryText, textOf, valuesOf } from "@tidegate/workflows/Envelope"
@@ -9,6 +9,9 @@ import type { StepError } from "@tidegate/workflows/StepKind"
 /** Makes a request from the inputs of a step that takes the parts of a request. */
 
 const given = ({ inputs }: StepEffect, name: string): Schema.Json | undefined => givenOf(inputs.values, name)
+
+/** The headers of the run's request. The context has what was stored of them, without credentials. */
+export const sentHeaders = ({ context }: StepEffect): Values => context.trigger.headers as Values
 
 /** The request as a transformation's code receives it. */
 export const requestOf = (effect: StepEffect, run: DueRun): Result.Result<TransformRequest, StepError> => {
@@ -50,7 +53,7 @@ export const messageOf = (
   )
   const verb = method === undefined ? run.method : textOf(method).toUpperCase()
   if (!/^[A-Z]{1,16}$/.test(verb)) return Result.fail(invalid("method is no HTTP method"))
-  const own = headers === undefined ? storedHeaders(run) : byLowerName(valuesOf(headers))
+  const own = headers === undefined ? sentHeaders(effect) : byLowerName(valuesOf(headers))
   for (const [name, value] of headers === undefined ? [] : Object.entries(own)) {
     if (!isName(name)) return Result.fail(invalid("headers has a name that no header can have"))
     if (![value].flat().every(isValue)) return Result.fail(invalid(`headers.${name} holds what no header can carry`))

@@ -7,7 +7,7 @@ import type { KeyEnding } from "./OrderingKeys.ts"
 const windowSize = 1_000
 /** The largest number of noted events. */
 const maxNoted = 4_000
-/** After this time (ms) a noted event makes room for new ones: it may have been cancelled, and then its turn never comes. */
+/** As often as this (ms), noted events that are older leave memory: they may have been cancelled, or wait for a retry that is far away. */
 const notedMs = 30_000
 /** This many events may always be in memory, whatever the other destinations hold. */
 const minInMemory = 16
@@ -37,6 +37,8 @@ export class DeliveryWindow {
   /** New events with an ordering key whose turn is not known, the oldest first. */
   readonly #noted = new Map<string, DeliveryItem>()
   #notedBytes = 0
+  /** When noted events were last looked through, by the clock of new events (Unix ms). */
+  #notedSince = Number.NEGATIVE_INFINITY
   /** Recorded attempts by event, in two generations, so that a late copy of an event is recognized. */
   #recorded = new Map<string, number>()
   #recordedBefore = new Map<string, number>()
@@ -68,7 +70,7 @@ export class DeliveryWindow {
   note(item: DeliveryItem): void {
     const weight = weightOf(item)
     if (this.has(item) || this.#noted.has(item.eventId)) return
-    if (!this.#mayNote(weight)) this.#forgetNotedUntil(item.createdAt - notedMs)
+    if (item.createdAt > this.#notedSince + notedMs) this.#forgetOldNotes(item.createdAt)
     if (!this.#mayNote(weight)) return
     this.#noted.set(item.eventId, item)
     this.#notedBytes += weight
@@ -80,12 +82,9 @@ export class DeliveryWindow {
     return this.#noted.size < maxNoted && this.#hasBytes(this.#notedBytes + weight)
   }
 
-  /** Forgets events that are noted and were created until this time (Unix ms). */
-  #forgetNotedUntil(time: number): void {
-    for (const { createdAt, eventId } of this.#noted.values()) {
-      if (createdAt > time) return
-      this.takeNoted(eventId)
-    }
+  #forgetOldNotes(now: number): void {
+    this.#notedSince = now
+    for (const { createdAt, eventId } of this.#noted.values()) if (createdAt < now - notedMs) this.takeNoted(eventId)
   }
 
   /** Takes a noted event: from here on it is the caller's. */

@@ -42,6 +42,8 @@ export interface Gateway {
   readonly create: (resource: string, input: object) => Effect.Effect<string, GatewayError | UnknownSetting>
   /** Creates a source with its destinations and connections; returns the source's ingress URL. */
   readonly route: (route: Route) => Effect.Effect<string, GatewayError | UnknownSetting>
+  /** Pauses all connections of its routes, or resumes them. */
+  readonly pause: (isPaused: boolean) => Effect.Effect<void, GatewayError>
 }
 
 /** How to start a gateway. */
@@ -171,13 +173,27 @@ export const start = Effect.fnUntraced(function* (
       })
     )
 
+  const connections: Array<string> = []
+  const pause = (isPaused: boolean) =>
+    Effect.tryPromise({
+      try: async () => {
+        for (const id of connections) {
+          const url = `${origin}/v1/connections/${id}/${isPaused ? "pause" : "unpause"}`
+          const { statusCode, body } = await request(url, { method: "PUT", headers: { authorization } })
+          await body.dump()
+          if (statusCode !== 200) throw new Error(`PUT ${url} is ${statusCode}`)
+        }
+      },
+      catch: (cause) => new GatewayError({ message: String(cause) })
+    })
+
   const route = Effect.fnUntraced(function* (route: Route) {
     const source = yield* create("sources", { name: route.name, type: "WEBHOOK" }, route.source)
     const connect = Effect.fnUntraced(function* (to: Route["destinations"][number], index: number) {
       const name = `${route.name}-${index}`
       const destination = yield* create("destinations", { name, ...("type" in to ? to : overHttp(to)) })
       const connection = { name, source_id: source, destination_id: destination, rules: route.rules }
-      yield* create("connections", connection, route.connection)
+      connections.push(yield* create("connections", connection, route.connection))
     })
     yield* Effect.forEach(route.destinations, connect, { concurrency: 16, discard: true })
     return `${origin}/e/${source}`
@@ -193,5 +209,5 @@ export const start = Effect.fnUntraced(function* (
       catch: (cause) => new GatewayError({ message: `GET /metrics: ${String(cause)}` })
     })
 
-  return { pid: child.pid!, origin, authorization, counted, create, route }
+  return { pid: child.pid!, origin, authorization, counted, create, pause, route }
 })

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import type { SqlError } from "effect/sql/SqlError"
 import type { GeneratorCommands, Sent } from "./Generator.ts"
 import type { Postgres } from "./Postgres.ts"
+import { nowMicros } from "./Payload.ts"
 import { busySeconds, processStats, proportionalMemory, together } from "./ProcessStats.ts"
 import type { TargetCommands } from "./Target.ts"
 import type { Worker, WorkerError } from "./Worker.ts"
@@ -99,16 +100,14 @@ const LIMIT_MILLIS = 60_000
 
 const urlsOf = ({ otherUrls = [], url }: Subject): ReadonlyArray<string> => [url, ...otherUrls]
 
+/** The events of a run that are to arrive. */
+type Sending<E> = Effect.Effect<Sent & { readonly run: number }, E>
+
 /** Sends one part of a phase, and waits until everything is delivered. */
-const sendAndDrain = Effect.fnUntraced(function* (
-  bench: Bench,
-  subject: Subject,
-  send: (run: number) => Effect.Effect<Sent, WorkerError>
-) {
-  const run = bench.nextRun()
-  const sent = yield* send(run)
+const sendAndDrain = Effect.fnUntraced(function* <E>(bench: Bench, subject: Subject, send: Sending<E>) {
+  const sent = yield* send
   const arrived = yield* bench.target.call("drained", {
-    run,
+    run: sent.run,
     targetPaths: subject.targetPaths,
     count: sent.acknowledged,
     stallMillis: STALL_MILLIS,
@@ -122,14 +121,14 @@ const sendAndDrain = Effect.fnUntraced(function* (
  * Measures one phase. Its start is not measured: in it, connections are opened, code and pages return to the caches after another
  * subject has used them, and PostgreSQL writes full pages after the checkpoint.
  */
-const measure = Effect.fnUntraced(function* (
+const measure = Effect.fnUntraced(function* <E>(
   bench: Bench,
   subject: Subject,
   phase: Phase,
-  send: (run: number, seconds: number) => Effect.Effect<Sent, WorkerError>
-): Effect.fn.Return<Measurement, SqlError | WorkerError> {
+  send: (seconds: number) => Sending<E>
+): Effect.fn.Return<Measurement, SqlError | WorkerError | E> {
   yield* bench.postgres.checkpoint
-  if (phase.leadIn > 0) yield* sendAndDrain(bench, subject, (run) => send(run, phase.leadIn))
+  if (phase.leadIn > 0) yield* sendAndDrain(bench, subject, send(phase.leadIn))
   const pids = [subject.pid, ...(subject.others ?? [])]
   const observe = Effect.gen(function* () {
     const statements = yield* bench.postgres.statements(subject.database)
@@ -144,7 +143,7 @@ const measure = Effect.fnUntraced(function* (
     }
   })
   const before = yield* observe
-  const { sent, arrived } = yield* sendAndDrain(bench, subject, (run) => send(run, phase.seconds))
+  const { sent, arrived } = yield* sendAndDrain(bench, subject, send(phase.seconds))
   const after = yield* observe
   const memory = proportionalMemory(pids)
 
@@ -185,7 +184,7 @@ const measure = Effect.fnUntraced(function* (
   }
 })
 
-const sendersOf = ({ customers, newConnections }: Phase) => ({
+const sendersOf = ({ customers, newConnections }: Pick<Phase, "customers" | "newConnections">) => ({
   ...(customers !== undefined && { customers }),
   ...(newConnections !== undefined && { newConnections })
 })
@@ -195,28 +194,51 @@ const sendersOf = ({ customers, newConnections }: Phase) => ({
  * measured from the first send to the last delivery, so the time to deliver a backlog counts.
  */
 export const saturate = (bench: Bench, subject: Subject, phase: Phase) =>
-  measure(bench, subject, phase, (run, seconds) =>
-    bench.generator.call("saturate", {
-      urls: urlsOf(subject),
-      run,
-      inFlight: phase.inFlight ?? IN_FLIGHT,
-      seconds,
-      ...sendersOf(phase)
-    })
-  )
+  measure(bench, subject, phase, (seconds) => {
+    const run = bench.nextRun()
+    const input = { urls: urlsOf(subject), run, inFlight: phase.inFlight ?? IN_FLIGHT, seconds, ...sendersOf(phase) }
+    return Effect.map(bench.generator.call("saturate", input), (sent) => ({ ...sent, run }))
+  })
 
 /** An open loop with `perSecond` requests per second. Latencies are measured from the intended send times. */
 export const offer = (bench: Bench, subject: Subject, phase: Phase & { readonly perSecond: number }) =>
-  measure(bench, subject, phase, (run, seconds) =>
-    bench.generator.call("offer", {
-      urls: urlsOf(subject),
-      run,
-      perSecond: phase.perSecond,
-      seconds,
-      connections: IN_FLIGHT,
-      ...sendersOf(phase)
+  measure(bench, subject, phase, (seconds) => {
+    const run = bench.nextRun()
+    const { perSecond } = phase
+    const input = { urls: urlsOf(subject), run, perSecond, seconds, connections: IN_FLIGHT, ...sendersOf(phase) }
+    return Effect.map(bench.generator.call("offer", input), (sent) => ({ ...sent, run }))
+  })
+
+/** The longest time for sending what is to wait (s). */
+const WAITING_SECONDS = 120
+
+/**
+ * Events that wait: `count` of them are sent while nothing is delivered. They are measured from `resume`, which begins their deliveries, to
+ * the last one. Their latencies contain the time in which they waited.
+ */
+export const drain = Effect.fnUntraced(function* <E>(
+  bench: Bench,
+  subject: Subject,
+  { count, ...phase }: Pick<Phase, "customers" | "inFlight"> & { readonly count: number },
+  { pause, resume }: { readonly pause: Effect.Effect<void, E>; readonly resume: Effect.Effect<void, E> }
+) {
+  yield* pause
+  const run = bench.nextRun()
+  const sent = yield* bench.generator.call("saturate", {
+    urls: urlsOf(subject),
+    run,
+    inFlight: phase.inFlight ?? IN_FLIGHT,
+    seconds: WAITING_SECONDS,
+    count,
+    ...sendersOf(phase)
+  })
+  return yield* measure(bench, subject, { leadIn: 0, seconds: 0 }, () =>
+    Effect.suspend(() => {
+      const startedAt = nowMicros()
+      return Effect.map(resume, () => ({ ...sent, run, startedAt, endedAt: nowMicros() }))
     })
   )
+})
 
 /** Sends `count` events as fast as they are acknowledged, for at most `seconds`, and does not wait for deliveries. */
 export const fill = (bench: Bench, url: string, count: number, seconds: number) => {

@@ -14,6 +14,10 @@ interface Destination {
 
 const destinations = new Map<string, Destination>()
 const connections = new Map<string, Array<Destination>>()
+/** The destination of each connection. */
+const ends = new Map<string, Destination>()
+/** Destinations whose connections are paused. */
+const paused = new Set<Destination>()
 /** Where a source in proxy mode passes its requests on to. */
 const upstreams = new Map<string, Destination>()
 let nextId = 0
@@ -32,8 +36,13 @@ const post = async (destination: Destination, body: Buffer): Promise<void> => {
 const send = (destination: Destination, body: Buffer): void => void post(destination, body).catch(() => {})
 
 const deliver = (destination: Destination, body: Buffer): void => {
-  if (destination.paced) destination.waiting.push(body)
+  if (destination.paced || paused.has(destination)) destination.waiting.push(body)
   else send(destination, body)
+}
+
+const pause = (destination: Destination, isPaused: boolean): void => {
+  if (isPaused) paused.add(destination)
+  else if (paused.delete(destination)) for (const body of destination.waiting.splice(0)) send(destination, body)
 }
 
 const read = async (request: IncomingMessage): Promise<Buffer> => Buffer.concat(await request.toArray())
@@ -60,14 +69,16 @@ const create = (resource: string, input: Record<string, unknown>): string => {
   }
   if (resource === "connections") {
     const source = String(input["source_id"])
-    connections.set(source, (connections.get(source) ?? []).concat(destinations.get(String(input["destination_id"]))!))
+    const destination = destinations.get(String(input["destination_id"]))!
+    ends.set(id, destination)
+    connections.set(source, (connections.get(source) ?? []).concat(destination))
   }
   return id
 }
 
 const server = createServer((request, response) => {
   const answer = (body: Buffer): unknown => {
-    const [, first, second = ""] = request.url!.split("/")
+    const [, first, second = "", id = "", change = ""] = request.url!.split("/")
     if (first === "readyz") return response.end("ok")
     if (first === "e") {
       const upstream = upstreams.get(second)
@@ -77,6 +88,10 @@ const server = createServer((request, response) => {
     }
     if (request.headers.authorization !== `Bearer ${process.env["TIDEGATE_API_KEY"]}`) {
       return response.writeHead(401).end()
+    }
+    if (change !== "") {
+      pause(ends.get(id)!, change === "pause")
+      return response.end("{}")
     }
     // It does not order what it delivers, and says so by leaving it out.
     const { ordering: _, ...input } = JSON.parse(body.toString()) as Record<string, unknown>

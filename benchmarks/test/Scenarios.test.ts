@@ -191,6 +191,13 @@ describe.runIf(process.platform === "linux")("Benchmark scenarios with a Postgre
         expect(line).toMatchObject({ holds: null, remark: "cannot: it does not know ordering of connections" })
         expect(line?.cells.every((cell) => cell === "")).toBe(true)
 
+        const waiting: Row = { name: "waiting", loads: ["waiting"], must: complete, destinations: 2, waiting: 30 }
+        const resumed = yield* runRow(waiting, 904)(plan)
+        expect(resumed.measured.saturated.gateway.length).toBe(2)
+        for (const one of resumed.measured.saturated.gateway) {
+          expect(one).toMatchObject({ acknowledged: 30, delivered: 60, missing: 0 })
+        }
+
         // Nothing limits it.
         const limited: Row = { name: "limited", loads: [50], must: limitedTo(1), isFresh: true }
         const failing = (yield* runRow(limited, 903)(plan)).lines.find(({ version }) => version === "now")

@@ -1,8 +1,11 @@
 /** The definition of a row of the table: settings, loads and requirements. */
 import type { Measurement } from "../Measurement.ts"
 
-/** "saturated": as fast as requests are acknowledged. A number: requests per second, to all sources together. */
-export type Load = "saturated" | number
+/**
+ * "saturated": as fast as requests are acknowledged. A number: requests per second, to all sources together. "waiting": a backlog of `waiting`
+ * events, delivered when the connections are resumed.
+ */
+export type Load = "saturated" | "waiting" | number
 
 /** A requirement for every phase of a row. */
 export interface Must {
@@ -29,6 +32,8 @@ export interface Row {
   readonly rules?: ReadonlyArray<object>
   /** Customers of the events. Events of one customer are sent one after the other. */
   readonly customers?: number
+  /** Events that wait when a phase with the load "waiting" begins. */
+  readonly waiting?: number
   /** Each phase has new sources, and is measured from its first request. */
   readonly isFresh?: boolean
   /** Rate and CPU are those of refused requests. */

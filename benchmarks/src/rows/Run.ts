@@ -2,13 +2,14 @@
 import * as Effect from "effect/Effect"
 import { type Outcome, type Plan, startProcess } from "../Comparison.ts"
 import type { Gateway } from "../Gateway.ts"
-import { type Measurement, offer, saturate, type Subject } from "../Measurement.ts"
+import { drain, type Measurement, offer, saturate, type Subject } from "../Measurement.ts"
 import type { Load, Row } from "./Row.ts"
 import { linesOf, loadName, type Phases, type Version } from "./Table.ts"
 
 /** A gateway with a row's settings: the subject for each phase, and the other sources. */
 interface Arranged {
   readonly subject: Effect.Effect<Subject, Effect.Error<ReturnType<Gateway["route"]>>>
+  readonly pause: Gateway["pause"]
   readonly beside: ReadonlyArray<{ readonly url: string; readonly perSecond: number }>
 }
 
@@ -54,7 +55,11 @@ const arrange = Effect.fnUntraced(function* (plan: Plan, row: Row, name: string)
   const beside = yield* Effect.forEach(row.beside ?? [], ({ perSecond, rules }) =>
     Effect.map(route({ rules }), (url) => ({ url, perSecond }))
   )
-  return { subject: row.isFresh === true ? subject : Effect.succeed(yield* subject), beside } satisfies Arranged
+  return {
+    subject: row.isFresh === true ? subject : Effect.succeed(yield* subject),
+    pause: first.pause,
+    beside
+  } satisfies Arranged
 })
 
 const inTurn = ({ customers }: Row) =>
@@ -67,13 +72,13 @@ const inTurn = ({ customers }: Row) =>
 const warm = (plan: Plan, row: Row, { subject }: Arranged) =>
   Effect.flatMap(subject, (subject) => {
     const phase = { leadIn: 0, seconds: plan.settings.warmUp * (row.processes ?? 1), ...inTurn(row) }
-    const load = row.answersAfter === undefined ? "saturated" : (row.loads[0] ?? "saturated")
-    return load === "saturated"
+    const [load] = row.loads
+    return row.answersAfter === undefined || typeof load !== "number"
       ? saturate(plan.bench, subject, phase)
       : offer(plan.bench, subject, { ...phase, perSecond: load })
   })
 
-const phaseOf = Effect.fnUntraced(function* (plan: Plan, row: Row, { beside, subject }: Arranged, load: Load) {
+const phaseOf = Effect.fnUntraced(function* (plan: Plan, row: Row, { beside, pause, subject }: Arranged, load: Load) {
   const { bench, settings } = plan
   const phase = { leadIn: row.isFresh === true ? 0 : settings.leadIn, seconds: settings.offered, ...inTurn(row) }
   const on = yield* subject
@@ -86,7 +91,12 @@ const phaseOf = Effect.fnUntraced(function* (plan: Plan, row: Row, { beside, sub
       connections: 10
     })
   )
-  const measured = load === "saturated" ? saturate(bench, on, phase) : offer(bench, on, { ...phase, perSecond: load })
+  const measured =
+    load === "saturated"
+      ? saturate(bench, on, phase)
+      : load === "waiting"
+        ? drain(bench, on, { count: row.waiting ?? 0, ...inTurn(row) }, { pause: pause(true), resume: pause(false) })
+        : offer(bench, on, { ...phase, perSecond: load })
   const [found] = yield* Effect.all([measured, ...others], { concurrency: "unbounded" })
   return found
 })
@@ -156,7 +166,7 @@ export const runRow = (row: Row, index: number) =>
       }
     }
     const measured = (version: Version, isSaturated: boolean): ReadonlyArray<Measurement> =>
-      [...found[version]].flatMap(([load, phases]) => ((load === "saturated") === isSaturated ? phases : []))
+      [...found[version]].flatMap(([load, phases]) => ((typeof load !== "number") === isSaturated ? phases : []))
     const sides = (isSaturated: boolean) => ({
       reference: measured("before", isSaturated),
       gateway: measured("now", isSaturated)

@@ -51,7 +51,8 @@ const cpuOfAll: Column["figure"] = ({ seconds, ...found }, row) =>
 const latency =
   (of: "p50" | "p99"): Column["figure"] =>
   ({ senderToTarget }, row) =>
-    row.countsRefusals === true ? Number.NaN : senderToTarget[of]
+    // Events that had to wait before the phase have no latency of their own.
+    row.countsRefusals === true || row.waiting !== undefined ? Number.NaN : senderToTarget[of]
 
 const columns: ReadonlyArray<Column> = [
   { head: "events/s", figure: rate },
@@ -66,7 +67,7 @@ const columns: ReadonlyArray<Column> = [
 ]
 
 export const loadName = (load: Load): string =>
-  load === "saturated" ? load : `${load.toLocaleString("en-US")} requests/s`
+  typeof load === "number" ? `${load.toLocaleString("en-US")} requests/s` : load
 
 /** The lines of one row, with medians. `failed`: why a version has no figures, or no more. */
 export const linesOf = (

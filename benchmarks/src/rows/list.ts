@@ -30,6 +30,16 @@ const ordered = ([1, 100, 10_000] as const).map((customers): Row => ({
   customers
 }))
 
+/** The same with one customer, whose sender waits for each answer: here nothing but the queue of the key limits the rate. */
+const waitingInOrder: Row = {
+  name: "in order, 1 key, 5,000 events that wait",
+  loads: ["waiting"],
+  must: [...complete, inOrder],
+  connection: { ordering: { key: "body.customer.id", on_failure: "block" } },
+  customers: 1,
+  waiting: 5_000
+}
+
 const processes = [1, 2, 4].map((processes): Row => ({
   name: `${processes} process${processes === 1 ? "" : "es"}, 20 sources`,
   loads: ["saturated", 1_000],
@@ -47,6 +57,7 @@ export const rows: ReadonlyArray<Row> = [
   { name: "target of 1 s", loads: [500], must: [...complete, p99AtMost(1_500)], answersAfter: 1_000 },
   { name: "1,000 destinations of 200 ms", loads: [2], must: complete, destinations: 1_000, answersAfter: 200 },
   ...ordered,
+  waitingInOrder,
   {
     name: "ingest limit of 500/s",
     loads: [1_000],

@@ -96,6 +96,50 @@ describe("Events of one ordering key", () => {
     isFree(world)
   })
 
+  it("The content of the ordered events that came first stays in memory while a backlog grows behind them", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    for (let i = 0; i < 2 * windowSize; i++) world.send("a", 1, { key: `key-${i % 40}` })
+    world.settle()
+    expect(world.noted).toBe(2 * windowSize)
+    isFree(world)
+  })
+
+  it("An ordered event whose turn has not come for half a minute makes room for new ones", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    const rows = world.send("a", 4 * windowSize, { key: "y" })
+    const isNoted = (id: string) => world.queue.memory.takeNoted(id) !== undefined
+    const [early] = world.send("a", 1, { key: "x" })
+    expect(isNoted(early!.id), "there is no room").toBe(false)
+    world.now += minute
+    const [late] = world.send("a", 1, { key: "x" })
+    expect(isNoted(late!.id)).toBe(true)
+    expect(rows.some(({ id }) => isNoted(id))).toBe(false)
+  })
+
+  it("Ordering keys with long backlogs leave room in the window for the first events of others", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    const keysOf = (name: string) => Array.from({ length: 60 }, (_, i) => `${name}-${i}`)
+    for (const key of keysOf("long")) world.send("a", 40, { key })
+    world.refillNow()
+    world.go()
+    world.refillNow()
+    for (const key of keysOf("new")) world.send("a", 1, { key })
+    const before = world.now
+    world.refillNow()
+    world.go()
+    world.refillNow()
+    while (world.wire.length > 0) {
+      world.end()
+      world.record()
+      world.refillNow()
+      world.go()
+    }
+    expect(world.pending, "no key has waited").toBe(0)
+    expect(world.now).toBe(before)
+    expect(world.noted, "no content was read again").toBe(world.rows.size)
+    isFree(world)
+  })
+
   it("Ordered events that wait for their turn leave memory for others, and when their connection is paused or their rows change", () => {
     const world = new QueueWorld(["a", "b"], { order: "block", permits: 1 })
     world.send("a", 900, { key: "x" })

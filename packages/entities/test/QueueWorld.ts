@@ -419,7 +419,7 @@ export class QueueWorld {
   }
 
   /** As `PrefetchRead.ts` does. */
-  #readKeys(lane: string, { after, keys, max }: KeyReads): FoundKeys {
+  #readKeys(lane: string, { after, keys, max, perKey }: KeyReads): FoundKeys {
     const rowsOf = new Map<string, Array<Row>>()
     for (const row of this.rows.values()) {
       if (row.lane !== lane || row.state !== "PENDING" || row.place === null) continue
@@ -427,7 +427,7 @@ export class QueueWorld {
       if (events === undefined) rowsOf.set(row.key!, [row])
       else events.push(row)
     }
-    const perRead = Math.max(1, Math.min(maxPerKey, Math.floor(max / Math.max(1, keys.length))))
+    const perRead = Math.min(maxPerKey, perKey)
     const found = new Map(keys.map((key) => [key, (rowsOf.get(key) ?? []).slice(0, perRead)]))
     const page =
       after === null

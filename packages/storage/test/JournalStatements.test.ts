@@ -235,6 +235,7 @@ const batches: Readonly<Record<string, Commit>> = {
     request(0, { events: [plainEvent(0), { ...plainEvent(0), id: eventId(1) }] })
   ]),
   "requests that are alike": acceptCommit(upTo(3).map((i) => request(i))),
+  "requests of one source": acceptCommit([0, 2, 4].map((i) => request(i, { path: "/" }))),
   "requests that are unlike": acceptCommit(upTo(4).map((i) => request(i, unusual(i)))),
   "requests that are alike and become everything": acceptCommit(upTo(3).map((i) => request(i, everything(i)))),
   "requests that are unlike and become everything": acceptCommit(

@@ -90,40 +90,33 @@ export const pendingEvents = Effect.fnUntraced(function* (
   const ids = Columns.text(eventIds)
   const [first, last] = Columns.bounds(eventIds)
   return yield* sql<PendingEventRow>`
-    with chosen as (
-      select w.id, w.nth, d.due_at, d.ordering_key, d.place, e.request_id, e.event_data_id,
-        sum(r.body_size) over (order by w.nth) - r.body_size as before
+    select id, team_id, connection_id, source_id, created_at, due_at, attempts, first_attempt_at, last_attempt_at, trigger,
+      root_event_id, retry_operation_id, request_id, event_data_id, method, path, query, headers, presented, body, verified, original_ip,
+      ordering_key, place
+    from (
+      select w.nth, e.id, e.team_id, e.connection_id, e.source_id, e.created_at, d.due_at, e.attempts, e.first_attempt_at,
+        e.last_attempt_at, e.trigger, e.root_event_id, e.retry_operation_id, e.request_id, e.event_data_id,
+        coalesce(t.method, r.method) as method, coalesce(t.path, r.path) as path, coalesce(t.query, r.query) as query,
+        coalesce(t.headers, r.headers) as headers, r.presented,
+        case when t.same_body is false then t.body else r.body end as body, r.verified, r.original_ip, d.ordering_key, d.place,
+        sum(size.bytes) over (order by w.nth) - size.bytes as before
       from unnest(${ids}) with ordinality as w (id, nth)
         cross join lateral (
           select coalesce(ready_at, due_at) as due_at, ordering_key, place::float8 as place
           from deliveries where deliveries.event_id = w.id limit 1
         ) d
         cross join lateral (
-          select request_id, event_data_id from events
+          select * from events
           where events.id = w.id and events.id >= ${first} and events.id <= ${last} and events.state = 'PENDING' limit 1
         ) e
-        cross join lateral (
-          select case when e.event_data_id is null
-            then (select body_size from requests where requests.id = e.request_id)
-            else (select body_size from event_data where event_data.id = e.event_data_id) end as body_size
-        ) r
-    )
-    select e.id, e.team_id, e.connection_id, e.source_id, e.created_at, c.due_at, e.attempts, e.first_attempt_at,
-      e.last_attempt_at, e.trigger, e.root_event_id, e.retry_operation_id, e.request_id, e.event_data_id,
-      coalesce(t.method, r.method) as method,
-      coalesce(t.path, r.path) as path, coalesce(t.query, r.query) as query, coalesce(t.headers, r.headers) as headers, r.presented,
-      case when t.same_body is false then t.body else r.body end as body, r.verified, r.original_ip,
-      c.ordering_key, c.place
-    from chosen c
-      cross join lateral (
-        select * from events where events.id = c.id and events.id >= ${first} and events.id <= ${last} limit 1
-      ) e
-      cross join lateral (select * from requests where requests.id = c.request_id limit 1) r
-      left join lateral (
-        select method, path, query, headers, body, same_body from event_data where event_data.id = c.event_data_id limit 1
-      ) t on c.event_data_id is not null
-    where c.before < ${bytes} and coalesce(t.headers, r.headers) <> ${payloadGone}
-    order by c.nth`
+        cross join lateral (select * from requests where requests.id = e.request_id limit 1) r
+        left join lateral (
+          select method, path, query, headers, body, same_body, body_size from event_data where event_data.id = e.event_data_id limit 1
+        ) t on e.event_data_id is not null
+        cross join lateral (select case when e.event_data_id is null then r.body_size else t.body_size end as bytes) size
+    ) found
+    where before < ${bytes} and headers <> ${payloadGone}
+    order by nth`
 })
 
 const started = new Rows<readonly [event: string, at: number]>("s", [

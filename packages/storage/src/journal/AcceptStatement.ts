@@ -83,6 +83,10 @@ const pendingFields: Fields<Becoming<RoutingJob>> = [
   { counted: "true" }
 ]
 
+/** Columns that all rows of one source have in common, and those that its rows for one connection have as well. */
+const ofSource = ["v", "team_id", "source_id"]
+const ofConnection = ["connection_id", "destination_id", "shard"]
+
 /** The rows of a batch by group. `v` is the number of the row's (source, version) pair. */
 const declared = {
   sources: new Rows<{ readonly pair: number; readonly id: string; readonly version: number }>("s", [
@@ -116,9 +120,11 @@ const declared = {
       atIn("ingested_at", "created_at", "updated_at")
     ],
     // Most batches are of posts that are accepted, presented no credentials, and go through no tunnel.
-    ["method", "external_id", "presented", "status", "cause", "cli_events_count"]
+    ["method", "external_id", "presented", "status", "cause", "cli_events_count"],
+    // Under load many are of one source.
+    [...ofSource, "verified", "path", "query", "events_count", "ignored_count"]
   ),
-  events: new Rows("r", eventFields()),
+  events: new Rows("r", eventFields(), ofSource, ofConnection),
   ignored: new Rows<Becoming<IgnoredEvent>>("r", [
     v,
     ["id", "text", ({ of }) => of.id],
@@ -132,10 +138,12 @@ const declared = {
     atIn("created_at")
   ]),
   pending: new Rows("r", pendingFields),
-  linedEvents: new Rows<Becoming<RoutedEvent>>("r", [
-    ...eventFields({ ordering_key: "key" }),
-    ["key", "text", ({ of }) => of.orderingKey, []]
-  ]),
+  linedEvents: new Rows<Becoming<RoutedEvent>>(
+    "r",
+    [...eventFields({ ordering_key: "key" }), ["key", "text", ({ of }) => of.orderingKey, []]],
+    ofSource,
+    ofConnection
+  ),
   linedPending: new Rows<Becoming<Ordered>>("r", [
     ...pendingFields,
     ["key", "text", ({ of }) => of.ordering.key, ["ordering_key"]],

@@ -24,17 +24,16 @@ export type Made = string | Readonly<Record<string, string>>
 export type Fields<Row> = ReadonlyArray<Column<Row> | Made>
 
 /**
- * The form of a batch's input: one row as scalar values, or arrays. `uniform`: columns that have one value in all rows are
- * scalars.
+ * The form of a batch's input: one row as scalar values, or arrays. `uniform`: how many of the sets of uniform columns are scalars,
+ * because each of their columns has one value in all rows.
  */
 export interface Given {
   readonly single: boolean
-  readonly uniform: boolean
+  readonly uniform: number
 }
 
-const single: Given = { single: true, uniform: false }
-export const many: Given = { single: false, uniform: false }
-const alike: Given = { single: false, uniform: true }
+const single: Given = { single: true, uniform: 0 }
+export const many: Given = { single: false, uniform: 0 }
 
 /** The parameters of a batch, and their form. */
 export interface Bound {
@@ -89,25 +88,28 @@ export class Rows<Row> {
   readonly width: number
   readonly #alias: string
   readonly #fields: Fields<Row>
-  /** Columns with a value for each row, and columns that have one value in all rows of most batches. */
-  readonly #each: ReadonlyArray<Column<Row>>
-  readonly #uniform: ReadonlyArray<Column<Row>>
+  /** Columns with a value for each row, and then the sets of uniform columns, the first set last: scalars are always at the end. */
+  readonly #columns: ReadonlyArray<Column<Row>>
+  readonly #uniform: ReadonlyArray<ReadonlyArray<Column<Row>>>
 
   /**
-   * `alias`: the name of the rows in the statement. `uniform`: the columns that have one value in all rows of most batches.
-   * Their parameters are the last ones, in this order.
+   * `alias`: the name of the rows in the statement. `uniform`: sets of columns that have one value in all rows of many batches, those of
+   * most batches first. A set counts only together with the sets before it, so that there are few texts of a statement.
    */
-  constructor(alias: string, fields: Fields<Row>, uniform: ReadonlyArray<string> = []) {
+  constructor(alias: string, fields: Fields<Row>, ...uniform: ReadonlyArray<ReadonlyArray<string>>) {
     this.#alias = alias
     this.#fields = fields
     const columns = fields.filter((field) => isColumn(field))
-    this.#each = columns.filter(([name]) => !uniform.includes(name))
-    this.#uniform = uniform.map((name) => {
-      const column = columns.find((one) => one[0] === name)
-      if (column === undefined) throw new Error(`${alias} has no column ${name}`)
-      return column
-    })
-    this.names = [...this.#each, ...this.#uniform].map(([name]) => name).join(", ")
+    this.#uniform = uniform.map((names) =>
+      names.map((name) => {
+        const column = columns.find((one) => one[0] === name)
+        if (column === undefined) throw new Error(`${alias} has no column ${name}`)
+        return column
+      })
+    )
+    const sets = this.#uniform.toReversed().flat()
+    this.#columns = [...columns.filter((column) => !sets.includes(column)), ...sets]
+    this.names = this.#columns.map(([name]) => name).join(", ")
     this.width = columns.length
   }
 
@@ -118,27 +120,33 @@ export class Rows<Row> {
    * anything else that it does with most columns.
    */
   from(first: number, { single, uniform }: Given): string {
-    const columns = [...this.#each, ...this.#uniform].map(([, type], index) => `$${first + index}::${type}`)
+    const columns = this.#columns.map(([, type], index) => `$${first + index}::${type}`)
     return `${this.#rows(columns, single, uniform)} as ${this.#alias} (${this.names})`
   }
 
-  #rows(columns: ReadonlyArray<string>, single: boolean, uniform: boolean): string {
+  #rows(columns: ReadonlyArray<string>, single: boolean, uniform: number): string {
     if (single) return `(select ${columns.join(", ")})`
-    const arrays = uniform ? this.#each.length : this.width
+    const arrays = this.#arrays(uniform)
     const unnested = columns.slice(0, arrays).map((column) => `${column}[]`)
     const rows = `unnest(${unnested.join(", ")})`
-    return uniform ? `(select given.*, ${columns.slice(arrays).join(", ")} from ${rows} as given)` : rows
+    return uniform > 0 ? `(select given.*, ${columns.slice(arrays).join(", ")} from ${rows} as given)` : rows
+  }
+
+  /** How many columns are arrays when so many sets are scalars. */
+  #arrays(uniform: number): number {
+    return this.#uniform.slice(0, uniform).reduce((columns, set) => columns - set.length, this.width)
   }
 
   /** The parameters of these rows; `alone`: in the form of a single row. */
   bind(rows: ReadonlyArray<Row>, alone = rows.length === 1): Bound {
     const scalar = ([, type, of]: Column<Row>): PgTypes.Parameter => scalars[type](of(rows[0]!) as never)
     const array = ([, type, of]: Column<Row>): PgTypes.Parameter => Columns.column(type, rows.map(of))
-    if (alone) return { given: single, parameters: [...this.#each.map(scalar), ...this.#uniform.map(scalar)] }
-    const given = this.#isUniform(rows) ? alike : many
+    if (alone) return { given: single, parameters: this.#columns.map(scalar) }
+    const uniform = this.#uniformSets(rows)
+    const arrays = this.#arrays(uniform)
     return {
-      given,
-      parameters: [...this.#each.map(array), ...this.#uniform.map(given.uniform ? scalar : array)]
+      given: { single: false, uniform },
+      parameters: this.#columns.map((column, index) => (index < arrays ? array(column) : scalar(column)))
     }
   }
 
@@ -155,12 +163,14 @@ export class Rows<Row> {
     return sql`unnest(${arrays}) ${sql.literal(as)}`
   }
 
-  #isUniform(rows: ReadonlyArray<Row>): boolean {
-    if (this.#uniform.length === 0) return false
-    return this.#uniform.every(([, , of]) => {
+  /** How many sets have one value in each column, with all sets before them. */
+  #uniformSets(rows: ReadonlyArray<Row>): number {
+    const isUniform = ([, , of]: Column<Row>): boolean => {
       const value = of(rows[0]!)
       return rows.every((row) => of(row) === value)
-    })
+    }
+    const end = this.#uniform.findIndex((set) => !set.every(isUniform))
+    return end === -1 ? this.#uniform.length : end
   }
 
   /**

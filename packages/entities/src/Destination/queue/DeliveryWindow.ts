@@ -3,8 +3,12 @@ import { type DeliveryItem, weightOf } from "./DeliveryItem.ts"
 import { ConnectionQueue } from "./ConnectionQueue.ts"
 import type { KeyEnding } from "./OrderingKeys.ts"
 
-/** The largest number of events that wait in memory, with those that are noted; further ones wait in SQL. */
+/** The largest number of events that wait in memory; further ones wait in SQL. */
 const windowSize = 1_000
+/** The largest number of noted events. */
+const maxNoted = 4_000
+/** As often as this (ms), noted events that are older leave memory: they may have been cancelled, or wait for a retry that is far away. */
+const notedMs = 30_000
 /** This many events may always be in memory, whatever the other destinations hold. */
 const minInMemory = 16
 /** The last recorded attempt is remembered for at least this many events. */
@@ -32,6 +36,9 @@ export class DeliveryWindow {
   readonly #known = new Map<string, string>()
   /** New events with an ordering key whose turn is not known, the oldest first. */
   readonly #noted = new Map<string, DeliveryItem>()
+  #notedBytes = 0
+  /** When noted events were last looked through, by the clock of new events (Unix ms). */
+  #notedSince = Number.NEGATIVE_INFINITY
   /** Recorded attempts by event, in two generations, so that a late copy of an event is recognized. */
   #recorded = new Map<string, number>()
   #recordedBefore = new Map<string, number>()
@@ -59,13 +66,25 @@ export class DeliveryWindow {
     return this.#waiting < windowSize && this.#hasBytes(0) ? windowSize - this.#waiting : 0
   }
 
-  /** Notes a new event with an ordering key, instead of the oldest noted ones if there is no room. */
+  /** Notes a new event with an ordering key, if there is room. The noted ones stay, because their turn comes first. */
   note(item: DeliveryItem): void {
     const weight = weightOf(item)
     if (this.has(item) || this.#noted.has(item.eventId)) return
-    while (!this.#hasRoom(weight)) if (!this.#forgetNoted()) return
+    if (item.createdAt > this.#notedSince + notedMs) this.#forgetOldNotes(item.createdAt)
+    if (!this.#mayNote(weight)) return
     this.#noted.set(item.eventId, item)
+    this.#notedBytes += weight
     this.#bytes.hold(weight)
+  }
+
+  /** Noted events leave as many bytes free as they hold, for events that may start. */
+  #mayNote(weight: number): boolean {
+    return this.#noted.size < maxNoted && this.#hasBytes(this.#notedBytes + weight)
+  }
+
+  #forgetOldNotes(now: number): void {
+    this.#notedSince = now
+    for (const { createdAt, eventId } of this.#noted.values()) if (createdAt < now - notedMs) this.takeNoted(eventId)
   }
 
   /** Takes a noted event: from here on it is the caller's. */
@@ -73,6 +92,7 @@ export class DeliveryWindow {
     const item = this.#noted.get(eventId)
     if (item === undefined) return undefined
     this.#noted.delete(eventId)
+    this.#notedBytes -= weightOf(item)
     this.#bytes.release(weightOf(item))
     return item
   }
@@ -186,7 +206,7 @@ export class DeliveryWindow {
   }
 
   #hasRoom(weight: number): boolean {
-    return this.#waiting + this.#noted.size < windowSize && this.#hasBytes(weight)
+    return this.#waiting < windowSize && this.#hasBytes(weight)
   }
 
   #hasBytes(weight: number): boolean {
@@ -196,7 +216,7 @@ export class DeliveryWindow {
   /** A full window drops events of its longest connection queue, so that no backlog keeps the other connection queues out. */
   #makeRoom(queue: ConnectionQueue, weight: number): boolean {
     while (!this.#hasRoom(weight)) {
-      if (this.#forgetNoted()) continue
+      if (this.#waiting < windowSize && this.#forgetNoted()) continue
       let longest = queue
       for (const other of this.queues.values()) if (other.size > longest.size) longest = other
       if (longest.size <= queue.size + 1) return false

@@ -70,7 +70,10 @@ export class Intake {
     return true
   }
 
-  /** Adds events that were read by ordering key; returns whether all of them fit. */
+  /**
+   * Adds events that were read by ordering key; returns whether the first ones fit. Those that do not fit are noted, so that the next read need
+   * not read their content again.
+   */
   insertByKey({ connectionId, keys, scannedTo }: KeysRead, now: number): boolean {
     const queue = this.#window.queueOf(connectionId)
     if (scannedTo !== undefined) queue.keys.scannedTo(scannedTo)
@@ -83,11 +86,14 @@ export class Intake {
         for (const item of items) {
           if (this.#settings.stateOf(connectionId) === "cancelled") this.#host.cancel(connectionId)
           else if (!this.insert(queue, item, now)) {
-            fits &&= !this.#settings.isOpenFor(connectionId)
+            fits &&= taken > 0 || !this.#settings.isOpenFor(connectionId)
             break
           }
           taken++
         }
+      }
+      if (!this.#isStopped && this.#settings.isOpenFor(connectionId) && !queue.keys.isBlocked(key)) {
+        for (const item of items.slice(taken)) this.#window.note(item)
       }
       if (more || taken < items.length) queue.keys.want(key)
     }

@@ -21,10 +21,14 @@ export interface KeyReads {
   readonly keys: ReadonlyArray<string>
   /** Continue the scan of all keys after this key; null: do not scan. */
   readonly after: string | null
-  /** The largest number of keys, and about the largest number of events. */
+  /** The largest number of keys. */
   readonly max: number
+  /** The largest number of events of each of `keys`. */
+  readonly perKey: number
 }
 
+/** Events of a key that are read even if there is no room for those behind the first: with one more it is known whether the key has more. */
+const minPerKey = 2
 /** More keys than these are not remembered one by one: all keys are scanned instead. */
 const maxWanted = 10_000
 
@@ -106,8 +110,8 @@ export class OrderingKeys {
     this.#after = ""
   }
 
-  /** The keys to read now, at most `max`. From here on they count as read. */
-  takeReads(max: number, mayScan: boolean): KeyReads {
+  /** The keys to read now, at most `max`. From here on they count as read. `spare`: the room for events behind the first ones. */
+  takeReads(max: number, spare: number, mayScan: boolean): KeyReads {
     const keys: Array<string> = []
     for (const key of this.#wanted) {
       if (keys.length === max) break
@@ -116,7 +120,8 @@ export class OrderingKeys {
       if (events === undefined) keys.push(key)
       else events.more = true
     }
-    return { keys, after: mayScan && keys.length < max ? this.#after : null, max }
+    const perKey = minPerKey + Math.floor(spare / Math.max(1, keys.length))
+    return { keys, after: mayScan && keys.length < max ? this.#after : null, max, perKey }
   }
 
   /** The scan has reached this key; null: the end. */

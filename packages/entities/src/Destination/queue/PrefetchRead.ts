@@ -92,11 +92,11 @@ const findKeys = Effect.fnUntraced(function* (
   destinationId: string,
   connectionId: string,
   until: number,
-  { after, keys, max }: KeyReads
+  { after, keys, max, perKey }: KeyReads
 ): Effect.fn.Return<FoundKeys, SqlError.SqlError, Database> {
   const of = { shard, destinationId, connectionId }
   const asked = new Set(keys)
-  const perRead = Math.max(1, Math.min(maxPerKey, Math.floor(max / Math.max(1, keys.length))))
+  const perRead = Math.min(maxPerKey, perKey)
   const rows = new Map<string, Array<OrderedRow>>()
   const gather = (found: ReadonlyArray<OrderedRow>): void => {
     for (const row of found) {

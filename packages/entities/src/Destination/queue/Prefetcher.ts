@@ -8,6 +8,11 @@ import type { QueueSettings } from "./QueueSettings.ts"
 
 /** The smallest number of ordering keys to read at once. */
 const minKeys = 64
+/**
+ * Room in the window that events behind the first of their ordering key leave to first ones. Otherwise some keys would fill it with events that
+ * wait, and others could not go on.
+ */
+const roomForFirst = 256
 /** The pause after a prefetch whose rows did not fit (ms). */
 const pauseMs = 50
 /**
@@ -112,8 +117,14 @@ export class Prefetcher {
       ({ connectionId, keys }) =>
         (keys.isWanting || (mayScan && keys.isScanning)) && this.#settings.isOpenFor(connectionId)
     )
-    const max = Math.ceil(Math.max(minKeys, this.#window.room) / queues.length)
-    this.#keyReads = new Map(queues.map((queue) => [queue.connectionId, queue.keys.takeReads(max, mayScan)]))
+    const { room } = this.#window
+    const max = Math.ceil(Math.max(minKeys, room) / queues.length)
+    const reads = ({ connectionId, keys }: ConnectionQueue): readonly [string, KeyReads] => {
+      // A few may also wait beside a window that is full of other connections' events.
+      const spare = Math.max(0, minKeys - keys.size, (room - roomForFirst) / queues.length)
+      return [connectionId, keys.takeReads(max, spare, mayScan)]
+    }
+    this.#keyReads = new Map(queues.map(reads))
     return { due: this.#readsDue, keys: this.#keyReads }
   }
 

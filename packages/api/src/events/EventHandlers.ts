@@ -70,8 +70,9 @@ export const layer = HttpApiBuilder.group(
             }
             const page = yield* pageOf(Lists.events, query, { team, ...narrowing })
             const filter = eventFilterOf(narrowing)
-            const reads = filter.search === undefined ? reading : reporting
-            return yield* reads(EventReads.list(team, filter, page, { data: include.has("data") }))
+            const data = include.has("data")
+            const reads = filter.search === undefined && !data ? reading : reporting
+            return yield* reads(EventReads.list(team, filter, page, { data }))
           })
         )
       )

@@ -10,6 +10,8 @@ import { Effect } from "effect"
 
 /** All reports together work so long (ms) on the event loop at a time, and then pause for as long as they worked. */
 const stepMs = 2
+/** A report begins at once and for so long (ms), so that a short one does not wait for the others. */
+const firstStepMs = 0.5
 /** For this time (ms) after a request arrived, no step begins: most requests are answered within it. */
 const answerMs = 5
 /** Requests delay a step for at most this time (ms), so that reports end under load as well. */
@@ -38,7 +40,7 @@ const inNextStep = (step: () => void): void => {
   waiting.push(step)
   if (isOn) return
   isOn = true
-  after(stepMs)
+  after(firstStepMs)
 }
 
 /** Begins the next step after the pause that follows so much work (ms). */
@@ -62,26 +64,25 @@ const begin = (latest: number): void => {
 }
 
 /**
- * Runs the part of a report that needs the event loop: in steps of few milliseconds, one of all reports at a time. Short work is one step, which
- * begins at once.
+ * Runs the part of a report that needs the event loop: in steps of few milliseconds, one of all reports at a time. Short work is done at once.
  */
 export const inReportSteps = <A>(work: Iterator<void, A, void>): Effect.Effect<A> =>
   Effect.callback<A>((resume) => {
     let isWanted = true
-    const step = (): void => {
+    const step = (ms: number): void => {
       if (!isWanted) return
       const since = performance.now()
       try {
         for (;;) {
           const part = work.next()
           if (part.done === true) return resume(Effect.succeed(part.value))
-          if (performance.now() - since >= stepMs) return inNextStep(step)
+          if (performance.now() - since >= ms) return inNextStep(() => step(stepMs))
         }
       } catch (defect) {
         resume(Effect.die(defect))
       }
     }
-    step()
+    step(firstStepMs)
     return Effect.sync(() => {
       isWanted = false
     })

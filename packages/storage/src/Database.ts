@@ -1,13 +1,13 @@
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, Predicate, type Redacted } from "effect"
+import { Context, Effect, Layer, Predicate, type Redacted, type Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
-import { SqlClient, SqlError } from "effect/sql"
+import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import { restingAsLong } from "@tidegate/runtime/ReportPace"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { connectionTo } from "./DatabaseUrl.ts"
 import { columnTypes } from "./JsonColumns.ts"
 import { withLockSession } from "./LockSession.ts"
-import { withLowPriority } from "./LowPriority.ts"
+import { lowerPriority } from "./LowPriority.ts"
 import { makeTeamReads, type TeamReads } from "./TeamReads.ts"
 
 /**
@@ -26,11 +26,16 @@ export class HotSql extends Context.Service<HotSql, PgClient.PgClient>()("@tideg
  */
 export class JournalSql extends Context.Service<JournalSql, PgClient.PgClient>()("@tidegate/storage/JournalSql") {}
 
+/** `session` takes a connection for one report until the scope closes. */
+export interface ReportClient extends PgClient.PgClient {
+  readonly session: Effect.Effect<SqlConnection.Connection, SqlError.SqlError, Scope.Scope>
+}
+
 /**
- * `ReportSql` is for reading many rows: counts, series, summaries, searches. It has few connections, and no list or change waits
- * for one of them (see asReport).
+ * `ReportSql` is for reading many rows: counts, series, summaries, searches, lists with data. It has few connections, and no other list or
+ * change waits for one of them (see asReport).
  */
-export class ReportSql extends Context.Service<ReportSql, PgClient.PgClient>()("@tidegate/storage/ReportSql") {}
+export class ReportSql extends Context.Service<ReportSql, ReportClient>()("@tidegate/storage/ReportSql") {}
 
 /**
  * The fair semaphores for reads in this process. A list takes a connection of the ordinary pool, a report one of the reports'
@@ -161,7 +166,7 @@ export const layer = (options: DatabaseOptions): Layer.Layer<PgClient.PgClient |
           ...(isEmbedded ? lowered : {}),
           statement_timeout: reportTimeout
         }),
-        (sql) => (isEmbedded ? withLowPriority(sql) : sql)
+        (sql) => Object.assign(sql, { session: isEmbedded ? Effect.tap(sql.reserve, lowerPriority) : sql.reserve })
       )
     ),
     readSemaphores(connections, reportConnections)

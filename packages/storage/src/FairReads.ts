@@ -25,7 +25,7 @@ export const asReport =
     Effect.gen(function* () {
       const { reports } = yield* ReadSemaphores
       const sql = yield* ReportSql
-      const onOne = Effect.flatMap(sql.reserve, (connection) =>
+      const onOne = Effect.flatMap(sql.session, (connection) =>
         Effect.provideService(
           Effect.provideService(read, SqlClient.SqlClient, sql),
           sql.transactionService,

@@ -1,24 +1,19 @@
 import { setPriority } from "node:os"
 import { Effect } from "effect"
-import type { SqlClient } from "effect/sql"
-import type { Connection } from "effect/sql/SqlConnection"
+import type { SqlConnection } from "effect/sql"
 
 /**
- * The priority of a server process that works for reports (0: that of the others, 19: the lowest). While both processors are busy it gets a
- * tenth of the time that another process gets.
+ * The priority of server processes that work for reports (0: that of the others, 19: the lowest). While all processors are busy, such a
+ * process gets a tenth of the time of another one. It is not the lowest because it holds locks of the server for moments.
  */
 export const reportPriority = 10
 
-/** The process is always that of the connection, and not one whose id was read before. */
-const lower = Effect.fnUntraced(function* (connection: Connection) {
+/**
+ * Lowers the priority of the connection's server process. Only for the embedded server: its processes are on this machine and belong to the
+ * user of this process, unless that is root.
+ */
+export const lowerPriority = Effect.fnUntraced(function* (connection: SqlConnection.Connection) {
   const [row] = yield* connection.executeValues("select pg_backend_pid()", [])
-  // A system that forbids it, or a server that has ended meanwhile, is no reason to fail: the report only runs as other reads do.
+  // If the system forbids it, the report runs as other reads do.
   yield* Effect.ignore(Effect.try(() => setPriority(Number(row?.[0]), reportPriority)))
 })
-
-/**
- * The client, whose reserved connections have server processes of a low priority. Only for the embedded server: its processes are on this
- * machine, and they belong to the user of this process, unless that is root.
- */
-export const withLowPriority = <Client extends SqlClient.SqlClient>(sql: Client): Client =>
-  Object.assign(sql, { reserve: Effect.tap(sql.reserve, lower) })

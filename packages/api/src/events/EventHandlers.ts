@@ -71,7 +71,7 @@ export const layer = HttpApiBuilder.group(
             const page = yield* pageOf(Lists.events, query, { team, ...narrowing })
             const filter = eventFilterOf(narrowing)
             const data = include.has("data")
-            const reads = filter.search === undefined && !data ? reading : reporting
+            const reads = data || EventReads.isSearch(filter) ? reporting : reading
             return yield* reads(EventReads.list(team, filter, page, { data }))
           })
         )

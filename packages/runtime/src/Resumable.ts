@@ -10,10 +10,10 @@ export const runToEnd = <A>(work: Iterator<void, A, void>): A => {
 }
 
 /** `map` of an array, which may pause behind each item. */
-export function* mapped<A, B>(items: ReadonlyArray<A>, of: (item: A) => B): Resumable<ReadonlyArray<B>> {
+export function* mapped<A, B>(items: ReadonlyArray<A>, of: (item: A, index: number) => B): Resumable<ReadonlyArray<B>> {
   const found: Array<B> = []
-  for (const item of items) {
-    found.push(of(item))
+  for (const [index, item] of items.entries()) {
+    found.push(of(item, index))
     yield
   }
   return found

@@ -128,10 +128,6 @@ export const asksRows = ({
   [answers, errorCodes, requests].some(({ length }) => length > 0) ||
   [isRetry, operation, resolved, retryKind, search].some((value) => value !== undefined)
 
-/** Whether no index finds the events of a filter: a list then examines many rows for the few that match. */
-export const isSearch = ({ answers = [], errorCodes = [], resolved, search }: EventFilter): boolean =>
-  search !== undefined || resolved !== undefined || answers.length > 0 || errorCodes.length > 0
-
 export const plan = Effect.fnUntraced(function* (
   team: string,
   filter: EventFilter,

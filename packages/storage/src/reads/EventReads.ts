@@ -28,7 +28,7 @@ import { appliedRange, idRange, type IdRange, parseWindow, type WindowInput } fr
 
 type Fragment = Statement.Fragment
 
-export { type EventFilter, isSearch } from "./EventPlan.ts"
+export type { EventFilter } from "./EventPlan.ts"
 
 /** With a filter by request the default window is unlimited. */
 const spanFor = ({ requests = [] }: EventFilter): number | undefined =>

@@ -14,8 +14,11 @@ const stepMs = 2
 const firstStepMs = 0.5
 /** For this time (ms) after a request arrived, no step begins: most requests are answered within it. */
 const answerMs = 5
-/** Requests delay a step for at most this time (ms), so that reports end under load as well. */
-const maxPauseMs = 25
+/**
+ * Requests delay a step for at most this time (ms). So a flood of one team leaves a fifth of the event loop to the reports of all teams, and
+ * their pages do not gather in memory.
+ */
+const maxPauseMs = 8
 /** For this time (ms) after a request, further ones are expected. */
 const arrivalMs = 100
 

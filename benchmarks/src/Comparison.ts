@@ -77,6 +77,8 @@ export interface Plan {
   readonly log: string
   /** The collector that gateways send their telemetry to; null: telemetry is off. */
   readonly collector: string | null
+  /** Only what has this text in its name is measured, in the scenarios `rows` and `neighbours`. */
+  readonly row: string
   /** Flags for the Node process of a subject, by its name. */
   readonly execArgv: (name: string) => ReadonlyArray<string>
   readonly progress: (line: string) => Effect.Effect<void>
@@ -93,6 +95,8 @@ export interface Sides {
 /** The figures of one scenario: rows for the table, and all measurements. */
 export interface Outcome {
   readonly rows: ReadonlyArray<Row>
+  /** How the rows are shown: as a list, or with a line for each scenario and a column for each measure. Default: as a list. */
+  readonly layout?: "list" | "matrix"
   /** The lines of the other table, which the scenario `rows` has. */
   readonly lines?: ReadonlyArray<Line>
   readonly measured: Readonly<Record<Load, Sides>>
@@ -114,18 +118,24 @@ export const startGateway = Effect.fnUntraced(function* (plan: Plan, name: strin
   return yield* startProcess(plan, name, yield* plan.bench.postgres.database(name), name)
 })
 
-/** Starts one process of the gateway `gateway`. All processes of a gateway have their keys in the same folder. `env`: its additional variables. */
+/** The home folder of the gateway of that name. */
+export const homeOf = (plan: Plan, gateway: string): string => join(plan.home, gateway)
+
+/**
+ * Starts one process of the gateway `gateway`. All processes of a gateway have their keys in the same folder. Without a URL it uses the
+ * embedded server of that folder. `env`: its additional variables.
+ */
 export const startProcess = (
   plan: Plan,
   gateway: string,
-  databaseUrl: string,
+  databaseUrl: string | null,
   name: string,
   env: Readonly<Record<string, string>> = {}
 ) =>
   Gateway.start({
     entry: plan.gatewayEntry,
     databaseUrl,
-    home: join(plan.home, gateway),
+    home: homeOf(plan, gateway),
     log: plan.log,
     execArgv: plan.execArgv(name),
     collector: plan.collector,

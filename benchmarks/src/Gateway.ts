@@ -50,7 +50,8 @@ export interface Gateway {
 export interface GatewayOptions {
   /** The TypeScript module to run. */
   readonly entry: string
-  readonly databaseUrl: string
+  /** Null: the embedded server of its home folder. */
+  readonly databaseUrl: string | null
   /** Directory for the gateway's files outside of the database. */
   readonly home: string
   /** File that its output is appended to. */
@@ -82,12 +83,13 @@ const launch = (options: GatewayOptions, port: number) =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const log = openSync(options.log, "a")
+      const { DATABASE_URL: _, ...environment } = process.env
       const child = spawn(process.execPath, [...options.execArgv, options.entry], {
         stdio: ["ignore", log, log],
         env: {
-          ...process.env,
+          ...environment,
+          ...(options.databaseUrl === null ? {} : { DATABASE_URL: options.databaseUrl }),
           PORT: String(port),
-          DATABASE_URL: options.databaseUrl,
           TIDEGATE_HOME: options.home,
           TIDEGATE_API_KEY: API_KEY,
           TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",

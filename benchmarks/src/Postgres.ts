@@ -10,6 +10,8 @@ import type { SqlError } from "effect/sql/SqlError"
 export interface Postgres {
   readonly pid: number
   readonly version: string
+  /** The database of a gateway that uses the server as its embedded one, for the superuser. */
+  readonly url: Redacted.Redacted
   /** Creates an empty database and returns its URL. Closing the scope drops it, even if clients are connected. */
   readonly database: (name: string) => Effect.Effect<string, SqlError, Scope.Scope>
   /** Writes all changed pages to disk, so that no run pays for the previous one. */
@@ -38,6 +40,7 @@ export const start = Effect.fnUntraced(function* (
   const version = yield* connection.queryValues("SHOW server_version")
   return {
     pid: server.pid,
+    url: server.superuserUrl,
     version: String(version[0]?.[0]),
     database: (name) =>
       Effect.acquireRelease(connection.query(`CREATE DATABASE ${name}`, [], false), () =>

@@ -89,13 +89,15 @@ export const figure = (value: number): string => {
 /** A ratio in the format of the table. */
 export const percent = (ratio: number): string => (Number.isFinite(ratio) ? `${Math.round(ratio * 100)} %` : "–")
 
-const requirement = ({ required, unit }: Row): string => {
+/** The bound of a row as text; empty: there is none. */
+export const requirement = ({ required, unit }: Row): string => {
   if (required === null) return ""
   const [sign, bound] = required.atLeast === undefined ? ["≤", required.atMost] : ["≥", required.atLeast]
   return `${sign} ${required.of === "ratio" ? percent(bound ?? 0) : `${bound?.toLocaleString("en-US")} ${unit}`.trim()}`
 }
 
-const verdict = (row: Row): string => (row.holds === null ? "" : row.holds ? "pass" : "FAIL")
+/** Whether the row's bound is met, as text; empty: there is none. */
+export const verdict = (row: Row): string => (row.holds === null ? "" : row.holds ? "pass" : "FAIL")
 
 const cells = (row: Row): ReadonlyArray<string> => [
   `${row.measure}${row.unit === "" ? "" : `, ${row.unit}`}`,

@@ -4,7 +4,7 @@
  *   --only <scenario>   throughput, fan-out, backlog, ingress, slow-targets, processes, control, connectors, brokers (with idle-subscriptions), idle-subscriptions, workflows, answers, waiting-runs, flooded-source, flooded-callbacks, neighbours, channels, formatter, memory, dashboard-load, dashboard-list, dashboard-live, dashboard-hour, dashboard-cost, soak, or pipeline (the bare pipeline compared with itself)
  *   --only queries      the time of counts, series and lists over more and more records; --records <n,…>: the numbers of records
  *   --only rows         one row for each kind of work that events can require: rate, latency, CPU, memory
- *   --row <text>        only rows whose name contains this text
+ *   --row <text>        only rows, and kinds of work of neighbours, whose name contains this text
  *   --before <file>     compares the gateway with another version: the module of that version; alone, or with --only rows, control or workflows
  *   --processes <n,…>   the numbers of gateway processes that the scenario processes compares with one (default: 2,4,8)
  *   --minutes <n>       how long dashboard-hour and soak take (default: 60)
@@ -30,6 +30,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import type { GeneratorCommands } from "./Generator.ts"
 import type { Bench } from "./Measurement.ts"
+import * as Matrix from "./Matrix.ts"
 import * as Postgres from "./Postgres.ts"
 import { type Outcome, type Plan, fullSettings, quickSettings } from "./Comparison.ts"
 import { brokers } from "./Brokers.ts"
@@ -254,6 +255,7 @@ const bench = Effect.gen(function* () {
           beforeEntry: options.before,
           home,
           collector,
+          row: options.row,
           log: join(results, `${stamp}-gateway.log`),
           execArgv: (subject) => {
             if (!options.profile) return []
@@ -280,8 +282,18 @@ const bench = Effect.gen(function* () {
 
   const rows = outcomes.flatMap((outcome) => outcome.rows)
   const lines = outcomes.flatMap((outcome) => outcome.lines ?? [])
-  const tables = (of: { readonly rows: typeof renderText; readonly lines: typeof Table.renderText }): string =>
-    [...(lines.length > 0 ? [of.lines(lines)] : []), ...(rows.length > 0 ? [of.rows(rows)] : [])].join("\n\n")
+  const listed = outcomes.flatMap(({ layout, ...outcome }) => (layout === "matrix" ? [] : outcome.rows))
+  const crossed = outcomes.filter(({ layout }) => layout === "matrix")
+  const tables = (of: {
+    readonly rows: typeof renderText
+    readonly lines: typeof Table.renderText
+    readonly matrix: typeof Matrix.renderText
+  }): string =>
+    [
+      ...(lines.length > 0 ? [of.lines(lines)] : []),
+      ...(listed.length > 0 ? [of.rows(listed)] : []),
+      ...crossed.map((outcome) => of.matrix(outcome.rows))
+    ].join("\n\n")
   const machine = `${availableParallelism()} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 1e9)} GB`
   const phases = outcomes.flatMap(({ measured }) =>
     [measured.offered, measured.saturated].flatMap(({ reference, gateway }) => reference.concat(gateway))
@@ -298,14 +310,19 @@ const bench = Effect.gen(function* () {
   const files = [join(results, `${stamp}.md`), join(results, `${stamp}.json`)] as const
   yield* Effect.promise(() =>
     Promise.all([
-      writeFile(files[0], `${note}\n\n${tables({ rows: renderMarkdown, lines: Table.renderMarkdown })}\n`),
+      writeFile(
+        files[0],
+        `${note}\n\n${tables({ rows: renderMarkdown, lines: Table.renderMarkdown, matrix: Matrix.renderMarkdown })}\n`
+      ),
       writeFile(
         files[1],
         `${JSON.stringify({ machine, node: process.version, options, failure, rows, outcomes }, null, 2)}\n`
       )
     ])
   )
-  yield* Console.log(`${tables({ rows: renderText, lines: Table.renderText })}\n\n${note}\n${files.join("\n")}`)
+  yield* Console.log(
+    `${tables({ rows: renderText, lines: Table.renderText, matrix: Matrix.renderText })}\n\n${note}\n${files.join("\n")}`
+  )
   for (const profile of profiled) {
     yield* Console.log(
       existsSync(profile)

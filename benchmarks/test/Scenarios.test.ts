@@ -115,6 +115,7 @@ describe.runIf(process.platform === "linux")("Benchmark scenarios with a Postgre
           log: join(home, "gateway.log"),
           execArgv: () => [],
           collector: null,
+          row: "",
           progress: (line) => Effect.sync(() => void lines.push(line))
         }
         const throughput = yield* Scenarios.throughput(plan)
@@ -168,6 +169,7 @@ describe.runIf(process.platform === "linux")("Benchmark scenarios with a Postgre
           log: join(home, "gateway.log"),
           execArgv: () => [],
           collector: null,
+          row: "",
           progress: () => Effect.void
         }
         const several: Row = { name: "several", loads: ["saturated", 50], must: complete, sources: 3, destinations: 2 }

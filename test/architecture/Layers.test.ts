@@ -198,6 +198,7 @@ const letReach: Readonly<Record<string, string>> = {
   "packages/model/src/Ids.ts": "the random part of an id",
   "packages/json/src/JsonText.ts": "a seed that senders cannot know",
   "packages/runtime/src/EventLoopBudget.ts": "whether a turn of the loop is over, and the next one",
+  "packages/runtime/src/ReportPace.ts": "whether requests arrive, and how long to pause",
   "packages/resources/src/Transformation.ts": "an example of code, which names its variables"
 }
 

@@ -208,6 +208,11 @@ describe("Metrics", () => {
         expect(answer.headers.get("retry-after")).toBe("1")
         expect(await answer.json()).toMatchObject({ code: "RATE_LIMITED", data: { scope: "reports" } })
       }
+      // Pages with data, and lists without an index, are reports too.
+      for (const path of ["/events?include=data", "/requests?include=data", "/events?response_status=500"]) {
+        const { body, status } = await gateway.call("GET", path)
+        expect([path, status, body]).toMatchObject([path, 429, { data: { scope: "reports" } }])
+      }
       ask(beside)
       for (const credential of [beside, gateway.key]) {
         expect((await gateway.call("GET", "/events", undefined, credential)).status).toBe(200)

@@ -64,6 +64,7 @@ let apiKeyPlace: Bootstrap.ApiKeyPlace = null
 
 /** The database: migrates it to this version's schema, and checks that this process may use it. */
 const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => {
+  const isEmbedded = settings.databaseUrl === null
   const prepared = Layer.effectDiscard(
     Effect.gen(function* () {
       yield* Bootstrap.serverIsNewEnough
@@ -74,7 +75,7 @@ const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => 
       yield* Effect.forkScoped(maintainPartitions)
     })
   )
-  return prepared.pipe(Layer.provideMerge(Layer.merge(Database.layer({ url }), Secrets.layer({ keys }))))
+  return prepared.pipe(Layer.provideMerge(Layer.merge(Database.layer({ url, isEmbedded }), Secrets.layer({ keys }))))
 }
 
 /** What processes share besides the database: in the configured Redis, or separate in each process. */

@@ -34,7 +34,7 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
   ],
   [
     /^packages\/(model\/src\/Message|storage\/src\/reads\/Payload)\.ts$/,
-    ["JSON.parse", "fromJsonString"],
+    ["JSON.parse"],
     "headers as we stored them: the HTTP server bounds those of a request, the sandbox those of a transformation"
   ],
   [/^packages\/storage\/src\/reads\/ExecutionRow\.ts$/, ["fromJsonString"], "log lines as we stored them, at most 100"],

@@ -117,6 +117,14 @@ export interface PermitsByKey {
   readonly keys: () => number
 }
 
+/** How permits of keys are given. */
+export interface PermitsByKeyOptions extends Permits {
+  /** How many may wait for a permit of one key. Default: any number. */
+  readonly maxWaiting?: number
+  /** Called when an effect gets its permit. What it returns gives the permit back when the effect has ended, at once or later. Default: at once. */
+  readonly resting?: () => (giveBack: () => void) => void
+}
+
 interface Key {
   readonly permits: KeyPermits
   /** Resumes those that wait, in the order in which they came. */
@@ -125,8 +133,9 @@ interface Key {
 
 export const permitsByKey = ({
   maxWaiting = Number.POSITIVE_INFINITY,
+  resting = () => (giveBack) => giveBack(),
   ...of
-}: Permits & { readonly maxWaiting?: number }): PermitsByKey => {
+}: PermitsByKeyOptions): PermitsByKey => {
   const semaphore = new FairSemaphore(of)
   const keys = new Map<string, Key>()
 
@@ -161,7 +170,7 @@ export const permitsByKey = ({
     within:
       (name) =>
       <A, E, R, B = never, F = never, S = never>(effect: Effect.Effect<A, E, R>, full?: Effect.Effect<B, F, S>) => {
-        const release = Effect.sync(() => use(name, ({ permits }) => permits.release()))
+        const release = () => use(name, ({ permits }) => permits.release())
         const wait = Effect.callback<void>((resume) => {
           const go = () => resume(Effect.void)
           const isTaken = use(name, ({ permits, waiting }) => {
@@ -178,7 +187,13 @@ export const permitsByKey = ({
           )
         })
         return Effect.uninterruptibleMask((restore): Effect.Effect<A | B, E | F, R | S> => {
-          const withPermit = Effect.ensuring(restore(effect), release)
+          const withPermit = Effect.suspend(() => {
+            const end = resting()
+            return Effect.ensuring(
+              restore(effect),
+              Effect.sync(() => end(release))
+            )
+          })
           // Most find a permit and need not wait.
           const found = use(name, ({ permits, waiting }) =>
             waiting.size === 0 && permits.take() ? "permit" : waiting.size >= maxWaiting ? "full" : "wait"

@@ -8,3 +8,13 @@ export const runToEnd = <A>(work: Iterator<void, A, void>): A => {
     if (part.done === true) return part.value
   }
 }
+
+/** `map` of an array, which may pause behind each item. */
+export function* mapped<A, B>(items: ReadonlyArray<A>, of: (item: A, index: number) => B): Resumable<ReadonlyArray<B>> {
+  const found: Array<B> = []
+  for (const [index, item] of items.entries()) {
+    found.push(of(item, index))
+    yield
+  }
+  return found
+}

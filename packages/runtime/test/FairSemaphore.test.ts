@@ -151,6 +151,23 @@ describe("Permits by key", () => {
     })
   )
 
+  it.effect("A permit that rests after its use is given on when it has rested", () =>
+    Effect.gen(function* () {
+      const resting: Array<() => void> = []
+      const { ask, began, byKey, end } = world({ permits: 1, resting: () => (giveBack) => void resting.push(giveBack) })
+      yield* ask("a")
+      yield* ask("b")
+      yield* end(0)
+      expect(began).toEqual(["a"])
+      resting[0]!()
+      yield* settle
+      expect(began).toEqual(["a", "b"])
+      yield* end(1)
+      resting[1]!()
+      expect(byKey.keys()).toBe(0)
+    })
+  )
+
   it.effect("A key with the maximum of waiters rejects the next one with the given answer", () =>
     Effect.gen(function* () {
       const { ask, end } = world({ perKey: 1, maxWaiting: 1 })

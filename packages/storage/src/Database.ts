@@ -1,11 +1,13 @@
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, Predicate, type Redacted } from "effect"
+import { Context, Effect, Layer, Predicate, type Redacted, type Scope } from "effect"
 import { Reactivity } from "effect/reactivity"
-import { SqlClient, SqlError } from "effect/sql"
+import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
+import { restingAsLong } from "@tidegate/runtime/ReportPace"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { connectionTo } from "./DatabaseUrl.ts"
 import { columnTypes } from "./JsonColumns.ts"
 import { withLockSession } from "./LockSession.ts"
+import { lowerPriority } from "./LowPriority.ts"
 import { makeTeamReads, type TeamReads } from "./TeamReads.ts"
 
 /**
@@ -24,11 +26,16 @@ export class HotSql extends Context.Service<HotSql, PgClient.PgClient>()("@tideg
  */
 export class JournalSql extends Context.Service<JournalSql, PgClient.PgClient>()("@tidegate/storage/JournalSql") {}
 
+/** `session` takes a connection for one report until the scope closes. */
+export interface ReportClient extends PgClient.PgClient {
+  readonly session: Effect.Effect<SqlConnection.Connection, SqlError.SqlError, Scope.Scope>
+}
+
 /**
- * `ReportSql` is for reading many rows: counts, series, summaries, searches. It has few connections, and no list or change waits
- * for one of them (see asReport).
+ * `ReportSql` is for reading many rows: counts, series, summaries, searches, lists with data. It has few connections, and no other list or
+ * change waits for one of them (see asReport).
  */
-export class ReportSql extends Context.Service<ReportSql, PgClient.PgClient>()("@tidegate/storage/ReportSql") {}
+export class ReportSql extends Context.Service<ReportSql, ReportClient>()("@tidegate/storage/ReportSql") {}
 
 /**
  * The fair semaphores for reads in this process. A list takes a connection of the ordinary pool, a report one of the reports'
@@ -49,6 +56,8 @@ export interface DatabaseOptions {
   readonly hotConnections?: number
   readonly journalConnections?: number
   readonly reportConnections?: number
+  /** Whether the server is the embedded one: its processes are on this machine, and this process may change their priority. */
+  readonly isEmbedded?: boolean
 }
 
 /** Read back at the start: a pooler may drop the settings of a session without a word. */
@@ -67,6 +76,12 @@ const reading = { ...session, random_page_cost: "1.1" }
 
 /** The time-out of a report, less than its caller waits (`read` of the API). */
 const reportTimeout = "8s"
+
+/** While requests of senders arrive, the connection of a report rests for as long as the report took, up to this time (ms). */
+const maxReportRest = 1_000
+
+/** The server starts parallel workers by itself, and they have the usual priority: reports of the embedded server have none. */
+const lowered = { max_parallel_workers_per_gather: "0" }
 
 const planned = {
   ...session,
@@ -92,7 +107,8 @@ const readSemaphores = (connections: number, reportConnections: number): Layer.L
       reports: makeTeamReads("reports", {
         atOnce: reportConnections,
         perTeam: Math.ceil(reportConnections / 2),
-        waiting: 20
+        waiting: 20,
+        resting: restingAsLong(maxReportRest)
       })
     }
   })
@@ -119,7 +135,13 @@ const clusterConnections = 4
 export const connectionsPerProcess = Object.values(usual).reduce((sum, size) => sum + size, clusterConnections)
 
 export const layer = (options: DatabaseOptions): Layer.Layer<PgClient.PgClient | Database, SqlError.SqlError> => {
-  const { connections, hotConnections, journalConnections, reportConnections } = { ...usual, ...options }
+  const {
+    connections,
+    hotConnections,
+    isEmbedded = false,
+    journalConnections,
+    reportConnections
+  } = { ...usual, ...options }
   const client = (applicationName: string, maxConnections: number, startupParameters: Record<string, string>) =>
     Effect.map(
       PgClient.make({
@@ -138,7 +160,14 @@ export const layer = (options: DatabaseOptions): Layer.Layer<PgClient.PgClient |
     Layer.effect(JournalSql, client("tidegate-journal", journalConnections, { ...planned, enable_nestloop: "off" })),
     Layer.effect(
       ReportSql,
-      client("tidegate-reports", reportConnections, { ...reading, statement_timeout: reportTimeout })
+      Effect.map(
+        client("tidegate-reports", reportConnections, {
+          ...reading,
+          ...(isEmbedded ? lowered : {}),
+          statement_timeout: reportTimeout
+        }),
+        (sql) => Object.assign(sql, { session: isEmbedded ? Effect.tap(sql.reserve, lowerPriority) : sql.reserve })
+      )
     ),
     readSemaphores(connections, reportConnections)
   ).pipe(Layer.provide(Reactivity.layer))

@@ -10,8 +10,8 @@ export const asList =
     Effect.flatMap(ReadSemaphores, ({ lists }) => lists.during(team)(read))
 
 /**
- * Runs reads that may take the database long (counts, series, summaries, searches) on the reports' own connections, under the
- * team's fair semaphore. A statement that exceeds its time-out becomes 503 `QUEUE_UNAVAILABLE`, with advice how to ask for less.
+ * Runs reads that may take the database long (counts, series, summaries, searches, exports) on one of the reports' own connections, under
+ * the team's fair semaphore. A statement that exceeds its time-out becomes 503 `QUEUE_UNAVAILABLE`, with advice how to ask for less.
  */
 export const asReport =
   (team: string) =>
@@ -24,7 +24,16 @@ export const asReport =
   > =>
     Effect.gen(function* () {
       const { reports } = yield* ReadSemaphores
-      return yield* reports.during(team)(Effect.provideService(read, SqlClient.SqlClient, yield* ReportSql))
+      const sql = yield* ReportSql
+      const onOne = Effect.flatMap(sql.session, (connection) =>
+        Effect.provideService(
+          Effect.provideService(read, SqlClient.SqlClient, sql),
+          sql.transactionService,
+          // No transaction begins: each statement sees what was committed before it.
+          [connection, 0]
+        )
+      )
+      return yield* reports.during(team)(Effect.scoped(onOne))
     }).pipe(
       Effect.catchIf(
         (error) => SqlError.isSqlError(error) && isTimedOut(error),

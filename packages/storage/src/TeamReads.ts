@@ -1,12 +1,14 @@
 import { Effect } from "effect"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
-import { permitsByKey } from "@tidegate/runtime/FairSemaphore"
+import { permitsByKey, type PermitsByKeyOptions } from "@tidegate/runtime/FairSemaphore"
 
 /** How many reads are under way at once, of all teams and of one team, and how many of one team wait. */
 export interface ReadLimits {
   readonly atOnce: number
   readonly perTeam: number
   readonly waiting: number
+  /** What happens between two reads at the same place, see `PermitsByKeyOptions`. */
+  readonly resting?: NonNullable<PermitsByKeyOptions["resting"]>
 }
 
 /**
@@ -19,8 +21,8 @@ export interface TeamReads {
 }
 
 /** The reads of this process. `what`: their name in a refusal, such as "reports". */
-export const makeTeamReads = (what: string, { atOnce, perTeam, waiting }: ReadLimits): TeamReads => {
-  const permits = permitsByKey({ permits: atOnce, perKey: perTeam, maxWaiting: waiting })
+export const makeTeamReads = (what: string, { atOnce, perTeam, waiting, ...rest }: ReadLimits): TeamReads => {
+  const permits = permitsByKey({ permits: atOnce, perKey: perTeam, maxWaiting: waiting, ...rest })
   const message = `${perTeam} ${what} of the team are under way and ${waiting} wait: repeat the call when one has ended`
   const full = Effect.suspend(() => Effect.fail(fail("RATE_LIMITED", message, { scope: what, limit: perTeam })))
   return { during: (team) => (read) => permits.within(team)(read, full) }

@@ -7,7 +7,7 @@ import { eventFilters, type EventNarrowing } from "@tidegate/model/RecordFilter"
 import { retryDestination } from "@tidegate/storage/bulk/EventRetry"
 import { filterKey } from "@tidegate/storage/reads/Cursor"
 import * as EventReads from "@tidegate/storage/reads/EventReads"
-import { eventFilterOf } from "@tidegate/storage/reads/Narrowing"
+import { eventFilterOf, isSearch } from "@tidegate/storage/reads/Narrowing"
 import { idOfCall } from "../CallIds.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
@@ -70,8 +70,9 @@ export const layer = HttpApiBuilder.group(
             }
             const page = yield* pageOf(Lists.events, query, { team, ...narrowing })
             const filter = eventFilterOf(narrowing)
-            const reads = filter.search === undefined ? reading : reporting
-            return yield* reads(EventReads.list(team, filter, page, { data: include.has("data") }))
+            const data = include.has("data")
+            const reads = data || isSearch(filter) ? reporting : reading
+            return yield* reads(EventReads.list(team, filter, page, { data }))
           })
         )
       )

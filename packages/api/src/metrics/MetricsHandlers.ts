@@ -11,6 +11,7 @@ import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import type { seriesFields } from "../contract/Parameters.ts"
 import { reporter, type Stores } from "../handlers/Calls.ts"
+import { answeringSeries } from "../handlers/Listing.ts"
 import { narrowingOf, valuesOf, windowOf } from "../handlers/ListInput.ts"
 
 type Series = Schema.Struct.Type<typeof seriesFields>
@@ -59,19 +60,25 @@ export const layer = HttpApiBuilder.group(
         })
 
     return handlers
-      .handle("requests", ({ query }) =>
-        Effect.gen(function* () {
-          const { id: team } = yield* CurrentTeam
-          const filter = requestFilterOf(yield* narrowingOf(requestFilters, query))
-          return yield* reporting(MetricsReads.requests(team, filter, yield* seriesOf(query, requestMeasures)))
-        })
+      .handle(
+        "requests",
+        answeringSeries(({ query }) =>
+          Effect.gen(function* () {
+            const { id: team } = yield* CurrentTeam
+            const filter = requestFilterOf(yield* narrowingOf(requestFilters, query))
+            return yield* reporting(MetricsReads.requests(team, filter, yield* seriesOf(query, requestMeasures)))
+          })
+        )
       )
-      .handle("events", ({ query }) =>
-        Effect.gen(function* () {
-          const { id: team } = yield* CurrentTeam
-          const filter = eventFilterOf(yield* narrowingOf(eventFilters, query))
-          return yield* reporting(MetricsReads.events(team, filter, yield* seriesOf(query, eventMeasures)))
-        })
+      .handle(
+        "events",
+        answeringSeries(({ query }) =>
+          Effect.gen(function* () {
+            const { id: team } = yield* CurrentTeam
+            const filter = eventFilterOf(yield* narrowingOf(eventFilters, query))
+            return yield* reporting(MetricsReads.events(team, filter, yield* seriesOf(query, eventMeasures)))
+          })
+        )
       )
       .handle("sources", summary(SummaryReads.sources))
       .handle("destinations", summary(SummaryReads.destinations))

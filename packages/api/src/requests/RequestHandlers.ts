@@ -91,7 +91,7 @@ export const layer = HttpApiBuilder.group(
             const page = yield* pageOf(Lists.requests, query, { team, ...narrowing })
             const shown = { data: include.has("data"), eventSummary: include.has("event_summary") }
             const filter = requestFilterOf(narrowing)
-            const reads = filter.search === undefined ? reading : reporting
+            const reads = shown.data || filter.search !== undefined ? reporting : reading
             return yield* reads(RequestReads.list(team, filter, page, shown))
           })
         )

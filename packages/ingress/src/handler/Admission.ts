@@ -4,6 +4,7 @@ import type { Loops } from "@tidegate/entities/Loops"
 import { maxRequestBody } from "@tidegate/model/BodyLimits"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { binLimits } from "@tidegate/model/PublicBin"
+import { requestArrived } from "@tidegate/runtime/ReportPace"
 import type { TrustedProxies } from "@tidegate/model/TrustedProxies"
 import type { Journal } from "@tidegate/storage/Journal"
 import { binRefusal, isLookUpDue } from "../BinIngress.ts"
@@ -86,6 +87,7 @@ export class Admission {
       message.discard(response)
       return refusals.unknownSource(response)
     }
+    requestArrived()
     const { bin } = snapshot
     if (bin === null && journal.isFull(snapshot.id)) {
       message.discard(response)

@@ -1,6 +1,9 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { EventData } from "@tidegate/model/Event"
+import type { RequestData } from "@tidegate/model/Request"
+import { inReportSteps } from "@tidegate/runtime/ReportPace"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 import * as Columns from "../journal/Columns.ts"
 import { readCaptured } from "./AttemptRow.ts"
 import type { EventRow } from "./EventRow.ts"
@@ -44,9 +47,23 @@ export const eventData = Effect.fnUntraced(function* (
       row
     ])
   )
+  return yield* inReportSteps(dataOf(events, { received, transformed, answers }))
+})
+
+interface Read {
+  readonly received: ReadonlyMap<string, RequestData>
+  readonly transformed: ReadonlyMap<string, RequestData>
+  readonly answers: ReadonlyMap<string, AnswerRow>
+}
+
+function* dataOf(
+  events: ReadonlyArray<EventRow>,
+  { answers, received, transformed }: Read
+): Resumable<ReadonlyMap<string, EventData>> {
   const found = new Map<string, EventData>()
   const repeat = repeatedly()
   for (const event of events) {
+    yield
     const stored = event.event_data_id === null ? received.get(event.request_id) : transformed.get(event.event_data_id)
     if (stored === undefined) continue
     const payload = repeat(stored)
@@ -74,4 +91,4 @@ export const eventData = Effect.fnUntraced(function* (
     })
   }
   return found
-})
+}

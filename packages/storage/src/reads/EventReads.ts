@@ -3,6 +3,8 @@ import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { Event } from "@tidegate/model/Event"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
+import { inReportSteps } from "@tidegate/runtime/ReportPace"
+import { mapped } from "@tidegate/runtime/Resumable"
 import * as Columns from "../journal/Columns.ts"
 import { type FeedPage, follow } from "./EventFeed.ts"
 import { eventData } from "./EventPayloads.ts"
@@ -109,9 +111,10 @@ const show = Effect.fnUntraced(function* (
   rows: ReadonlyArray<EventRow>,
   data: "list" | "detail" | null
 ): Effect.fn.Return<ReadonlyArray<Event>, SqlError.SqlError, SqlClient.SqlClient> {
-  if (data === null) return rows.map((row) => toEvent(row))
-  const found = yield* eventData(team, rows, data)
-  return rows.map((row) => toEvent(row, { data: found.get(row.id) ?? null }))
+  const found = data === null ? null : yield* eventData(team, rows, data)
+  return yield* inReportSteps(
+    mapped(rows, (row) => toEvent(row, found === null ? {} : { data: found.get(row.id) ?? null }))
+  )
 })
 
 /** The events stored after a cursor, in that order: a reader gets each exactly once. */

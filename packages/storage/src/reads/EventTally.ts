@@ -3,6 +3,8 @@ import { SqlClient, type SqlError } from "effect/sql"
 import type { EventStatus } from "@tidegate/model/Event"
 import { prefixes } from "@tidegate/model/Ids"
 import type { EventMeasure } from "@tidegate/model/Metrics"
+import { inReportSteps } from "@tidegate/runtime/ReportPace"
+import { mapped } from "@tidegate/runtime/Resumable"
 import * as Columns from "../journal/Columns.ts"
 import { pairKey } from "../journal/CountStatement.ts"
 import { asksRows, type EventFilter, plan } from "./EventPlan.ts"
@@ -146,9 +148,12 @@ export const countEvents = Effect.fnUntraced(function* (
 export type EventBucket = Readonly<Record<Exclude<EventMeasure, "ignored_count">, number>>
 
 /** A kind is a measure of the rollups, a stored state in lower case, or the status of a waiting event. */
-const byStatus = (found: ReadonlyArray<Bucket>, statuses: ReadonlyArray<EventStatus>): ReadonlyArray<EventBucket> => {
+const byStatus = (
+  found: ReadonlyArray<Bucket>,
+  statuses: ReadonlyArray<EventStatus>
+): Effect.Effect<ReadonlyArray<EventBucket>> => {
   const has = (status: EventStatus): boolean => statuses.length === 0 || statuses.includes(status)
-  return found.map((of) => {
+  const ofBucket = (of: Bucket): EventBucket => {
     const n = (kind: string): number => of.get(kind) ?? 0
     const only = (status: EventStatus, ...kinds: ReadonlyArray<string>): number =>
       has(status) ? kinds.reduce((sum, kind) => sum + n(kind), 0) : 0
@@ -162,7 +167,8 @@ const byStatus = (found: ReadonlyArray<Bucket>, statuses: ReadonlyArray<EventSta
     const narrowed = Object.values(parts).reduce((sum, part) => sum + part, only("CANCELLED", "cancelled", "CANCELLED"))
     const all = n("created") + (of.has("created") ? 0 : n("successful") + n("failed") + n("cancelled") + n("pending"))
     return Object.assign(parts, { count: statuses.length === 0 ? all : narrowed })
-  })
+  }
+  return inReportSteps(mapped(found, ofBucket))
 }
 
 /**
@@ -201,5 +207,5 @@ export const eventBuckets = Effect.fnUntraced(function* (
       : {})
   }
   const found = yield* bucketsOf(series, buckets, atMost)
-  return found === null ? null : { buckets: byStatus(found.buckets, statuses), partial: found.partial }
+  return found === null ? null : { buckets: yield* byStatus(found.buckets, statuses), partial: found.partial }
 })

@@ -9,6 +9,8 @@ import {
   maxBuckets,
   type RequestMeasure
 } from "@tidegate/model/Metrics"
+import { inReportSteps } from "@tidegate/runtime/ReportPace"
+import { mapped } from "@tidegate/runtime/Resumable"
 import type { EventFilter } from "./EventPlan.ts"
 import { eventBuckets } from "./EventTally.ts"
 import { ignoredBuckets } from "./IgnoredTally.ts"
@@ -80,19 +82,29 @@ const seriesOf = Effect.fnUntraced(function* <A, R>(
 
 const coarserOf = (a: Granularity, b: Granularity): Granularity => (granularities[a] > granularities[b] ? a : b)
 
-const shown = <Measure extends string>(
+const shown = Effect.fnUntraced(function* <Measure extends string>(
   { from, step, to }: Buckets,
   granularity: Granularity,
   measures: ReadonlyArray<Measure>,
   of: ReadonlyArray<Readonly<Record<Measure, number>>>
-) => ({
-  date_range: { start: new Date(from).toISOString(), end: new Date(to).toISOString() },
-  granularity,
-  series: of.map((bucket, index) => ({
-    timestamp: new Date(from + index * step).toISOString(),
-    ...(Object.fromEntries(measures.map((measure) => [measure, bucket[measure]])) as { [M in Measure]?: number })
-  }))
+): Effect.fn.Return<Series<Measure>> {
+  return {
+    date_range: { start: new Date(from).toISOString(), end: new Date(to).toISOString() },
+    granularity,
+    series: yield* inReportSteps(
+      mapped(of, (bucket, index) => ({
+        timestamp: new Date(from + index * step).toISOString(),
+        ...(Object.fromEntries(measures.map((measure) => [measure, bucket[measure]])) as { [M in Measure]?: number })
+      }))
+    )
+  }
 })
+
+interface Series<Measure extends string> {
+  readonly date_range: { readonly start: string; readonly end: string }
+  readonly granularity: Granularity
+  readonly series: ReadonlyArray<{ readonly timestamp: string } & { readonly [M in Measure]?: number }>
+}
 
 /** Requests over time. */
 export const requests = Effect.fnUntraced(function* (
@@ -100,13 +112,17 @@ export const requests = Effect.fnUntraced(function* (
   filter: RequestFilter,
   request: SeriesRequest<RequestMeasure>
 ): Effect.fn.Return<
-  ReturnType<typeof shown<RequestMeasure>> & { readonly partial: boolean; readonly unavailable_shard_count: number },
+  Series<RequestMeasure> & { readonly partial: boolean; readonly unavailable_shard_count: number },
   Failure,
   SqlClient.SqlClient
 > {
   const { buckets, found, granularity } = yield* seriesOf(request, (at) => requestBuckets(team, filter, at))
   // There is one database, so every answer is complete.
-  return { ...shown(buckets, granularity, request.measures, found), partial: false, unavailable_shard_count: 0 }
+  return {
+    ...(yield* shown(buckets, granularity, request.measures, found)),
+    partial: false,
+    unavailable_shard_count: 0
+  }
 })
 
 /** Events over time, by the time that lists order them by, and by their current status. */
@@ -114,11 +130,7 @@ export const events = Effect.fnUntraced(function* (
   team: string,
   filter: EventFilter,
   request: SeriesRequest<EventMeasure>
-): Effect.fn.Return<
-  ReturnType<typeof shown<EventMeasure>> & { readonly partial: boolean },
-  Failure,
-  SqlClient.SqlClient
-> {
+): Effect.fn.Return<Series<EventMeasure> & { readonly partial: boolean }, Failure, SqlClient.SqlClient> {
   const { measures } = request
   const ignoredIsAsked = measures.includes("ignored_count")
   const { buckets, found, granularity } = yield* seriesOf(
@@ -131,5 +143,5 @@ export const events = Effect.fnUntraced(function* (
     })
   )
   const rows = found.buckets.map((bucket, index) => ({ ...bucket, ignored_count: found.ignored[index] ?? 0 }))
-  return { ...shown(buckets, granularity, measures, rows), partial: found.partial }
+  return { ...(yield* shown(buckets, granularity, measures, rows)), partial: found.partial }
 })

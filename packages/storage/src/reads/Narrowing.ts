@@ -100,3 +100,7 @@ export const runFilterOf = ({ source_id, status, workflow_id, ...others }: RunBu
   workflows: workflow_id ?? [],
   search: undefined
 })
+
+/** Whether no index finds the events of a filter: a list then examines many rows for the few that match. */
+export const isSearch = ({ answers = [], errorCodes = [], resolved, search }: EventFilter): boolean =>
+  search !== undefined || resolved !== undefined || answers.length > 0 || errorCodes.length > 0

@@ -4,6 +4,8 @@ import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import type { LatestInput } from "@tidegate/model/LatestInput"
 import type { Request } from "@tidegate/model/Request"
+import { inReportSteps } from "@tidegate/runtime/ReportPace"
+import { mapped } from "@tidegate/runtime/Resumable"
 import { byIds as eventsByIds } from "./EventReads.ts"
 import { cut, listedBytes } from "./PageSize.ts"
 import { envelope, resolvePage, type WindowedPage } from "./Paging.ts"
@@ -114,11 +116,13 @@ const show = Effect.fnUntraced(function* (
   const ids = rows.map(({ id }) => id)
   const data = include.data ? yield* requestPayloads(team, ids, listedBody) : null
   const summaries = include.eventSummary ? yield* summarize(team, ids) : null
-  return rows.map((row) =>
-    toRequest(row, {
-      ...(data === null ? {} : { data: data.get(row.id) ?? null }),
-      ...(summaries === null ? {} : { event_summary: summaries.get(row.id) ?? { total: 0 } })
-    })
+  return yield* inReportSteps(
+    mapped(rows, (row) =>
+      toRequest(row, {
+        ...(data === null ? {} : { data: data.get(row.id) ?? null }),
+        ...(summaries === null ? {} : { event_summary: summaries.get(row.id) ?? { total: 0 } })
+      })
+    )
   )
 })
 

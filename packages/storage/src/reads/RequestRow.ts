@@ -1,7 +1,8 @@
-import { Effect, type Schema } from "effect"
+import type { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { prefixes, sibling } from "@tidegate/model/Ids"
-import { yieldIfSpent } from "@tidegate/runtime/EventLoopBudget"
+import { inReportSteps } from "@tidegate/runtime/ReportPace"
+import type { Resumable } from "@tidegate/runtime/Resumable"
 import { parseQuery, type StoredHead } from "@tidegate/model/Message"
 import type { Request, RequestData } from "@tidegate/model/Request"
 import { shownHeaders } from "@tidegate/verification/PresentedPlaces"
@@ -111,9 +112,6 @@ const countValues = (root: Schema.Json): number => {
   return count
 }
 
-/** A larger body (bytes) is parsed within the event-loop budget. */
-const readInTurn = 16 * 1024
-
 /** Lists show bodies up to this many bytes; a detail shows any. */
 export const listedBody = 64 * 1024
 export const anyBody = 2_147_483_647
@@ -151,16 +149,16 @@ export const toRequestData = (row: PayloadRow, budget?: ValueBudget): RequestDat
 }
 
 /** The payloads of one answer, by the id of their row. A row whose payload is gone has none. */
-export const payloadsOf = Effect.fnUntraced(function* (
-  rows: ReadonlyArray<PayloadRow>
-): Effect.fn.Return<ReadonlyMap<string, RequestData>> {
+export const payloadsOf = (rows: ReadonlyArray<PayloadRow>): Effect.Effect<ReadonlyMap<string, RequestData>> =>
+  inReportSteps(payloads(rows))
+
+function* payloads(rows: ReadonlyArray<PayloadRow>): Resumable<ReadonlyMap<string, RequestData>> {
   const found = new Map<string, RequestData>()
   const budget = valueBudget()
   for (const row of rows) {
-    const since = performance.now()
     const data = toRequestData(row, budget)
     if (data !== null) found.set(row.id, data)
-    if (row.body_size > readInTurn) yield* yieldIfSpent(since)
+    yield
   }
   return found
-})
+}

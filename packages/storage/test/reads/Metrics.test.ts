@@ -362,8 +362,12 @@ layer(world, { excludeTestServices: true })("Counts and series", (it) => {
     Effect.gen(function* () {
       const late = Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        yield* sql.withTransaction(
-          Effect.andThen(sql`select set_config('statement_timeout', '20ms', true)`, sql`select pg_sleep(60)`)
+        // All statements of a report have the same session, which keeps its settings.
+        const [before] = yield* sql<{ statement_timeout: string }>`show statement_timeout`
+        yield* sql`select set_config('statement_timeout', '20ms', false)`
+        yield* Effect.ensuring(
+          sql`select pg_sleep(60)`,
+          Effect.orDie(sql`select set_config('statement_timeout', ${before!.statement_timeout}, false)`)
         )
       })
       expect(yield* Effect.flip(asReport("tm_late")(late))).toMatchObject({

@@ -116,7 +116,7 @@ describe("Events of one ordering key", () => {
     expect(rows.some(({ id }) => isNoted(id))).toBe(false)
   })
 
-  it("Ordering keys with long backlogs leave room in the window for the first events of others", () => {
+  it("Long backlogs of ordering keys delay no other key, and the content of what does not fit is not read again", () => {
     const world = new QueueWorld(["a"], { order: "block" })
     const keysOf = (name: string) => Array.from({ length: 60 }, (_, i) => `${name}-${i}`)
     for (const key of keysOf("long")) world.send("a", 40, { key })

@@ -22,8 +22,7 @@ const disagreements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   return yield* sql`
     with told as (
-      select key_id, measure, minute, team_id, sum(count)::int4 as n from counted
-      where not ${sql.literal(isOfQuarters("measure"))} group by 1, 2, 3, 4
+      select key_id, measure, minute, team_id, sum(count)::int4 as n from counted group by 1, 2, 3, 4
       union all
       select key_id, measure, minute, team_id, sum(count)::int4 from rollups
       where ${sql.literal(isOfQuarters("measure"))} group by 1, 2, 3, 4

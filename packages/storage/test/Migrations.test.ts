@@ -42,7 +42,7 @@ it.live("Migrations that wait for a running process, which waits for them, are r
     /** Whether PostgreSQL has ended the migrations, and not the work of the running process. It ends who finds out first. */
     const collide = Effect.gen(function* () {
       yield* work.executeRaw("delete from migrations where migration_id >= $1", [lastOfSources])
-      yield* work.executeRaw("drop view counting", [])
+      yield* work.executeRaw("drop view counting cascade", [])
       yield* work.executeRaw("drop table runner_loads", [])
       yield* work.executeRaw("begin", [])
       yield* work.executeRaw("lock table sources", [])

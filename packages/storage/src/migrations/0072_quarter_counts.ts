@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 
 /**
  * The rollups also have counts by the quarter of an hour. A summary of a day reads these, the minutes around its borders, and the batches that are
- * not added up yet, which have a view of their own.
+ * not added up yet, which have a view of their own. The view of all counts goes on having each of them once.
  */
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -20,6 +20,11 @@ const statements = [
         (one.key_id), (one.source_id), (one.destination_id), (one.source_id || '>' || one.destination_id), (b.team_id)
       ) as k (key_id)
     where k.key_id is not null`,
+
+  `create or replace view counted as
+    select key_id, measure, minute, team_id, count from rollups where right(measure, 8) <> '/quarter'
+    union all
+    select key_id, measure, minute, team_id, count from counting`,
 
   // Processes of the previous version may still run for a while.
   `insert into settings (name, value)

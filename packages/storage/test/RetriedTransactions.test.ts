@@ -18,7 +18,7 @@ const code = 'addHandler("transform", (request) => request)'
 const conflicts = Layer.effectDiscard(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    yield* sql`alter view counted rename to counted_so_far`
+    yield* sql`alter view counting rename to counting_so_far`
     yield* sql`create sequence conflicts start 2`
     yield* sql.unsafe(`
       create function loses_a_conflict() returns boolean language plpgsql as $$
@@ -28,7 +28,7 @@ const conflicts = Layer.effectDiscard(
         end if;
         return true;
       end $$`)
-    yield* sql`create view counted as select * from counted_so_far where (select loses_a_conflict())`
+    yield* sql`create view counting as select * from counting_so_far where (select loses_a_conflict())`
   })
 ).pipe(Layer.orDie)
 

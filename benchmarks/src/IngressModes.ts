@@ -15,18 +15,7 @@ import {
 } from "./Comparison.ts"
 import type { Measurement, Subject } from "./Measurement.ts"
 import { makeRow, type Requirement, type Row } from "./Report.ts"
-
-/** Replaces a value of the body by one of the same length, so that the target still recognises the body. */
-const transformation = {
-  name: "touch",
-  code: `addHandler("transform", (request) => {
-  request.body.type = "order.changed"
-  return request
-})`
-}
-
-/** No request is a duplicate: the cost of the check is measured. */
-const deduplicate = { type: "deduplicate", window: 60_000, include_fields: ["body.run", "body.sequence"] }
+import { deduplicate, transform } from "./Rules.ts"
 
 /** All 50 are evaluated, a third of them read the body, and none matches. */
 const responseRules = Array.from({ length: 50 }, (_, index) => ({
@@ -76,7 +65,7 @@ export const ingressModes = Effect.fnUntraced(function* (given: Plan) {
   const plain = yield* gatewayWith(plan, "plain", 1, [])
   const response = { content_type: "json", body: '{"received":"{{request.id}}"}', rules: responseRules }
   const variants: ReadonlyArray<readonly [what: string, Subject]> = [
-    ["a transformation", yield* gatewayWith(plan, "transformed", 1, [{ type: "transform", transformation }])],
+    ["a transformation", yield* gatewayWith(plan, "transformed", 1, [transform])],
     ["a deduplicate rule", yield* gatewayWith(plan, "deduplicated", 1, [deduplicate])],
     ["50 response rules", yield* gatewayWith(plan, "responding", 1, [], { config: { custom_response: response } })],
     ["proxy mode", yield* proxied(plan)]

@@ -4,17 +4,7 @@ import { atMost, faults, gatewayWith, type Outcome, type Plan, single, warmUp } 
 import { type Measurement, offer, saturate } from "./Measurement.ts"
 import { type ProcessMemory, processMemory } from "./ProcessMemory.ts"
 import type { Requirement, Row } from "./Report.ts"
-
-const transform = {
-  type: "transform",
-  transformation: {
-    name: "touch",
-    code: `addHandler("transform", (request) => {
-  request.body.type = "order.changed"
-  return request
-})`
-  }
-}
+import { transform } from "./Rules.ts"
 
 /** Enough that buffers, heaps and sessions have reached their full size. */
 const saturations = 5

@@ -11,6 +11,7 @@ import type { Sent } from "./Generator.ts"
 import { processMemory } from "./ProcessMemory.ts"
 import { treeOf } from "./ProcessStats.ts"
 import { median, type Requirement, slope } from "./Report.ts"
+import { deduplicate, transform } from "./Rules.ts"
 import { graphs } from "./WorkflowGraphs.ts"
 import { drained } from "./Workflows.ts"
 
@@ -21,19 +22,8 @@ const kinds = Object.keys(shares) as ReadonlyArray<Kind>
 
 const rules: { readonly [kind in Exclude<Kind, "workflow">]: ReadonlyArray<object> } = {
   plain: [],
-  transformed: [
-    {
-      type: "transform",
-      transformation: {
-        name: "touch",
-        code: `addHandler("transform", (request) => {
-  request.body.type = "order.changed"
-  return request
-})`
-      }
-    }
-  ],
-  deduplicated: [{ type: "deduplicate", window: 60_000 }]
+  transformed: [transform],
+  deduplicated: [deduplicate]
 }
 
 /** Streams that are open all the time, and pages of a dashboard that are read again and again. */

@@ -1,19 +1,6 @@
 /** The rows in the order of the table. To add a row, add an entry. */
 import { allRefused, complete, inOrder, limitedTo, p99AtMost, type Row } from "./Row.ts"
-
-const transformation = (name: string, code: string) => ({ type: "transform", transformation: { name, code } })
-
-/** Replaces a value of the body by one of the same length, so that the target still recognises the body. */
-const transform = transformation(
-  "touch",
-  `addHandler("transform", (request) => {
-  request.body.type = "order.changed"
-  return request
-})`
-)
-
-/** No request is a duplicate: the cost of the check is measured. */
-const deduplicate = { type: "deduplicate", window: 60_000, include_fields: ["body.run", "body.sequence"] }
+import { deduplicate, transform, transformation } from "../Rules.ts"
 
 const loops = transformation("loop", `addHandler("transform", () => { for (;;); })`)
 const allocates = transformation(
